@@ -1,0 +1,1 @@
+//! Packet-level tests that run on softswitch and, where installed, on simple_switch_grpc.

@@ -1,0 +1,1 @@
+//! Topology YAML to switch entries: desired state, difference, writes.

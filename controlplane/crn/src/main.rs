@@ -1,0 +1,3 @@
+//! The `crn` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The P4Runtime API and a client.

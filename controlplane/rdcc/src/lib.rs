@@ -1,0 +1,1 @@
+//! Receiver-Driven Credit Control: sender and receiver state machines.

@@ -1,0 +1,1 @@
+//! A fabric in virtual time: softswitch, endpoints and links.
