@@ -10,6 +10,10 @@ use core::ops::{Add, AddAssign, Sub};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Octets(pub u64);
 
+/// A count of octets in a 32-bit field of the wire (limits, thresholds and queue depths).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Octets32(pub u32);
+
 /// A rate in megabits per second, the unit of every rate field on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MbitPerSec(pub u32);
@@ -22,6 +26,19 @@ pub struct Micros(pub u32);
 /// (the start of a simulation, the start of a process); the machines only compare and subtract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
+
+impl Octets {
+    /// This count as a 32-bit field carries it, capped at the field's largest value.
+    pub fn saturating_32(self) -> Octets32 {
+        Octets32(u32::try_from(self.0).unwrap_or(u32::MAX))
+    }
+}
+
+impl From<Octets32> for Octets {
+    fn from(octets: Octets32) -> Self {
+        Self(u64::from(octets.0))
+    }
+}
 
 impl MbitPerSec {
     /// How long `octets` take at this rate, rounded up to whole nanoseconds; `None` at rate zero.
@@ -81,6 +98,12 @@ impl Sub for Nanos {
 impl fmt::Display for Octets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} octets", self.0)
+    }
+}
+
+impl fmt::Display for Octets32 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Octets::from(*self).fmt(f)
     }
 }
 

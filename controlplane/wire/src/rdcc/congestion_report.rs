@@ -1,0 +1,155 @@
+//! `CONGESTION_REPORT`, Type 0x06.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use super::codes::Direction;
+use super::decode_error::DecodeError;
+use crate::octets::Reader;
+use crate::units::{MbitPerSec, Octets32};
+
+/// AF of a report about an IPv4 packet.
+pub const AF_IPV4: u8 = 4;
+
+/// AF of a report about an IPv6 packet.
+pub const AF_IPV6: u8 = 6;
+
+/// A queue above its threshold, told by an on-path node (RDCC, On-Path Congestion Reporting).
+/// The association and the epoch in the header of a report are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CongestionReport {
+    /// The node, unique in the domain.
+    pub reporter_id: u32,
+    /// Occupancy of the queue.
+    pub queue_depth: Octets32,
+    /// Its threshold `B_th`.
+    pub queue_threshold: Octets32,
+    /// 0 to 255: how far the queue stands between `B_th` and its capacity.
+    pub congestion_degree: u8,
+    /// To whom the report is sent.
+    pub direction: Direction,
+    /// IP protocol of the reported packet; 17 for RoCEv2.
+    pub protocol: u8,
+    /// Source port of the reported packet.
+    pub source_port: u16,
+    /// Destination port of the reported packet; 4791 for RoCEv2.
+    pub destination_port: u16,
+    /// Service rate of the queue divided by the flows seen in it; zero when the node gives none.
+    pub suggested_rate: MbitPerSec,
+    /// Addresses of the reported packet.
+    pub flow: FlowAddresses,
+}
+
+/// Source and destination of the reported packet, both of one family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FlowAddresses {
+    /// AF 4, a report of 48 octets.
+    V4 {
+        /// Source address of the packet.
+        source: Ipv4Addr,
+        /// Destination address of the packet.
+        destination: Ipv4Addr,
+    },
+    /// AF 6, a report of 72 octets.
+    V6 {
+        /// Source address of the packet.
+        source: Ipv6Addr,
+        /// Destination address of the packet.
+        destination: Ipv6Addr,
+    },
+}
+
+impl FlowAddresses {
+    /// The AF octet.
+    pub const fn af(&self) -> u8 {
+        match self {
+            Self::V4 { .. } => AF_IPV4,
+            Self::V6 { .. } => AF_IPV6,
+        }
+    }
+
+    /// Length of a report with these addresses, in octets, header included.
+    pub const fn message_length(&self) -> u16 {
+        match self {
+            Self::V4 { .. } => 48,
+            Self::V6 { .. } => 72,
+        }
+    }
+
+    /// Source address of the reported packet.
+    pub const fn source(&self) -> IpAddr {
+        match self {
+            Self::V4 { source, .. } => IpAddr::V4(*source),
+            Self::V6 { source, .. } => IpAddr::V6(*source),
+        }
+    }
+
+    /// Destination address of the reported packet.
+    pub const fn destination(&self) -> IpAddr {
+        match self {
+            Self::V4 { destination, .. } => IpAddr::V4(*destination),
+            Self::V6 { destination, .. } => IpAddr::V6(*destination),
+        }
+    }
+}
+
+impl CongestionReport {
+    pub(super) fn decode(body: &mut Reader<'_>, length: u16) -> Result<Self, DecodeError> {
+        let reporter_id = body.u32()?;
+        let queue_depth = Octets32(body.u32()?);
+        let queue_threshold = Octets32(body.u32()?);
+        let congestion_degree = body.u8()?;
+        let direction = Direction(body.u8()?);
+        let af = body.u8()?;
+        let protocol = body.u8()?;
+        let source_port = body.u16()?;
+        let destination_port = body.u16()?;
+        let suggested_rate = MbitPerSec(body.u32()?);
+        let expected = match af {
+            AF_IPV4 => 48,
+            AF_IPV6 => 72,
+            _ => return Err(DecodeError::UnknownAddressFamily { af }),
+        };
+        if length != expected {
+            return Err(DecodeError::LengthNotOfFamily { length, af, expected });
+        }
+        let flow = if af == AF_IPV4 {
+            let source = Ipv4Addr::from(body.array()?);
+            FlowAddresses::V4 { source, destination: Ipv4Addr::from(body.array()?) }
+        } else {
+            let source = Ipv6Addr::from(body.array::<16>()?);
+            FlowAddresses::V6 { source, destination: Ipv6Addr::from(body.array::<16>()?) }
+        };
+        Ok(Self {
+            reporter_id,
+            queue_depth,
+            queue_threshold,
+            congestion_degree,
+            direction,
+            protocol,
+            source_port,
+            destination_port,
+            suggested_rate,
+            flow,
+        })
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.reporter_id.to_be_bytes());
+        out.extend_from_slice(&self.queue_depth.0.to_be_bytes());
+        out.extend_from_slice(&self.queue_threshold.0.to_be_bytes());
+        out.extend_from_slice(&[self.congestion_degree, self.direction.0, self.flow.af(), self.protocol]);
+        out.extend_from_slice(&self.source_port.to_be_bytes());
+        out.extend_from_slice(&self.destination_port.to_be_bytes());
+        out.extend_from_slice(&self.suggested_rate.0.to_be_bytes());
+        match self.flow {
+            FlowAddresses::V4 { source, destination } => {
+                out.extend_from_slice(&source.octets());
+                out.extend_from_slice(&destination.octets());
+            }
+            FlowAddresses::V6 { source, destination } => {
+                out.extend_from_slice(&source.octets());
+                out.extend_from_slice(&destination.octets());
+            }
+        }
+    }
+}
