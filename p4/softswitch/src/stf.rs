@@ -1,0 +1,1 @@
+//! P4's Simple Test Framework.
