@@ -1,0 +1,12 @@
+//! One UDP datagram to send.
+
+use core::net::SocketAddr;
+
+/// A datagram to send from the RDCC port, with the UDP checksum set (RDCC, Message Formats).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Where it goes.
+    pub to: SocketAddr,
+    /// The UDP payload: one RDCC message.
+    pub octets: Vec<u8>,
+}
