@@ -1,0 +1,29 @@
+// Packets that no router should forward, with the cause that they are counted under.
+
+#ifndef CRN_BMV2_VALIDATION_P4
+#define CRN_BMV2_VALIDATION_P4
+
+control Validation(in headers_t hdr, inout metadata_t meta, in standard_metadata_t standard_metadata) {
+    action drop(bit<3> cause) {
+        meta.dropped = 1;
+        meta.drop_cause = cause;
+    }
+
+    apply {
+        if (standard_metadata.parser_error != error.NoError) {
+            drop(DROP_CORRUPTION);
+        } else if (!hdr.ipv4.isValid()) {
+            drop(DROP_NO_ROUTE);
+        } else if (standard_metadata.checksum_error == 1 || hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5
+                   || hdr.ipv4.total_length < IPV4_OCTETS
+                   || (bit<32>) hdr.ipv4.total_length + (bit<32>) meta.link_octets
+                      > standard_metadata.packet_length) {
+            drop(DROP_CORRUPTION);
+        } else if (hdr.ipv4.ihl > 5) {
+            // IPv4 options: this switch doesn't process them.
+            drop(DROP_POLICY);
+        }
+    }
+}
+
+#endif

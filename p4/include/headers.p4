@@ -1,0 +1,118 @@
+// Headers as they stand on the wire. All lengths are octets, all integers big-endian.
+
+#ifndef CRN_HEADERS_P4
+#define CRN_HEADERS_P4
+
+// --- Controller packet I/O (P4Runtime) ---
+
+@controller_header("packet_in")
+header packet_in_h {
+    @id(1) bit<9> ingress_port;
+    @id(2) @padding bit<7> pad;
+}
+
+@controller_header("packet_out")
+header packet_out_h {
+    @id(1) bit<9> egress_port;
+    @id(2) @padding bit<7> pad;
+}
+
+// --- Link and network ---
+
+header ethernet_h {
+    bit<48> dst_mac;
+    bit<48> src_mac;
+    bit<16> ether_type;
+}
+
+header vlan_h {
+    bit<3> pcp;
+    bit<1> dei;
+    bit<12> vid;
+    bit<16> ether_type;
+}
+
+header ipv4_h {
+    bit<4> version;
+    bit<4> ihl;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<1> reserved;
+    bit<1> dont_fragment;
+    bit<1> more_fragments;
+    bit<13> fragment_offset;
+    bit<8> ttl;
+    bit<8> protocol;
+    bit<16> checksum;
+    bit<32> src_addr;
+    bit<32> dst_addr;
+}
+
+header ipv6_h {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> src_addr;
+    bit<128> dst_addr;
+}
+
+// --- Transport ---
+
+header udp_h {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+// The first four octets of a TCP header: all that the five-tuple needs.
+header tcp_ports_h {
+    bit<16> src_port;
+    bit<16> dst_port;
+}
+
+// --- RDCC ---
+
+// RDCC, Message Formats: the common header.
+header rdcc_h {
+    bit<4> version;
+    bit<4> reserved;
+    bit<8> type;
+    bit<16> length; // of the whole message
+    bit<32> association_id;
+    bit<16> epoch;
+    bit<16> flags;
+    bit<32> sequence;
+}
+
+// RDCC, CONGESTION_REPORT: the body up to the addresses, which follow in a header of their family.
+header congestion_report_h {
+    bit<32> reporter_id;
+    bit<32> queue_depth;     // octets
+    bit<32> queue_threshold; // octets
+    bit<8> degree;
+    bit<8> direction;
+    bit<8> address_family;
+    bit<8> protocol;
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<32> suggested_rate; // Mbit/s, 0 = none
+}
+
+header ipv4_pair_h {
+    bit<32> src_addr;
+    bit<32> dst_addr;
+}
+
+header ipv6_pair_h {
+    bit<128> src_addr;
+    bit<128> dst_addr;
+}
+
+#endif

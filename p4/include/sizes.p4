@@ -1,0 +1,37 @@
+// Every size of the program, in one place.
+
+#ifndef CRN_SIZES_P4
+#define CRN_SIZES_P4
+
+// (port, queue) pairs: 9-bit ports, 3-bit queues; the index is port << 3 | queue.
+const bit<32> PORTS = 512;
+const bit<32> QUEUES = 4096;
+
+// Tables.
+const bit<32> DSCP_MAP_SIZE = 64;
+const bit<32> PORT_TRUST_SIZE = 512;
+const bit<32> IPV4_ROUTE_SIZE = 16384;
+const bit<32> ECMP_MEMBERS = 4096;
+const bit<32> QUEUE_PROFILE_SIZE = 4096;
+const bit<32> CONGESTION_DEGREE_SIZE = 2048; // 8 profiles of at most 255 ranges; 0 is the miss
+const bit<32> FAIR_SHARE_SIZE = 4096;        // 8 profiles: 256 exact counts, then ranges
+
+// One slot holds the time of one flow's last report. Flows that share a slot hold each other back: the
+// limit per flow is never exceeded, a report may come later.
+const bit<32> REPORT_INTERVAL_SLOTS = 65536;
+
+// Flow count estimate: 4,096 slots private to each queue, kept as 128 words of (epoch tag, 32 slots).
+// With M slots and n flows about M (1 - (1 - 1/M)^n) are seen: 126 of 128, 906 of 1,024.
+const bit<32> FLOW_SLOT_WORDS = 524288; // QUEUES x 128
+// An epoch ends after so many packets: four for each of 1,024 flows ...
+const bit<16> FLOW_EPOCH_PACKETS = 4096;
+// ... or after 2^8 report intervals, so that what an idle queue held is forgotten.
+const bit<8> FLOW_EPOCH_INTERVALS_LOG2 = 8;
+
+// Counters: kinds or causes x QUEUES.
+const bit<32> REPORTS_SENT_SIZE = 16384;
+const bit<32> REPORTS_SUPPRESSED_SIZE = 16384;
+const bit<32> REPORTS_DEFERRED_SIZE = 16384;
+const bit<32> DROPS_SIZE = 32768;
+
+#endif

@@ -1,0 +1,15 @@
+// Type names that more than one file needs. `port_id_t` and `queue_id_t` have these widths on both targets.
+
+#ifndef CRN_TYPES_P4
+#define CRN_TYPES_P4
+
+typedef bit<9> port_id_t;
+typedef bit<3> queue_id_t;
+typedef bit<12> queue_index_t; // port ++ queue
+typedef bit<8> profile_id_t;
+typedef bit<2> role_t;
+typedef bit<32> octets_t;
+typedef bit<32> micros_t;
+typedef bit<32> mbit_per_sec_t;
+
+#endif
