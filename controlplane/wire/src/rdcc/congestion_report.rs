@@ -13,6 +13,9 @@ pub const AF_IPV4: u8 = 4;
 /// AF of a report about an IPv6 packet.
 pub const AF_IPV6: u8 = 6;
 
+const LENGTH_IPV4: u16 = 48;
+const LENGTH_IPV6: u16 = 72;
+
 /// A queue above its threshold, told by an on-path node (RDCC, On-Path Congestion Reporting).
 /// The association and the epoch in the header of a report are zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -70,8 +73,8 @@ impl FlowAddresses {
     /// Length of a report with these addresses, in octets, header included.
     pub const fn message_length(&self) -> u16 {
         match self {
-            Self::V4 { .. } => 48,
-            Self::V6 { .. } => 72,
+            Self::V4 { .. } => LENGTH_IPV4,
+            Self::V6 { .. } => LENGTH_IPV6,
         }
     }
 
@@ -104,12 +107,12 @@ impl CongestionReport {
         let source_port = body.u16()?;
         let destination_port = body.u16()?;
         let suggested_rate = MbitPerSec(body.u32()?);
-        let expected = match af {
-            AF_IPV4 => 48,
-            AF_IPV6 => 72,
+        let (expected, other) = match af {
+            AF_IPV4 => (LENGTH_IPV4, LENGTH_IPV6),
+            AF_IPV6 => (LENGTH_IPV6, LENGTH_IPV4),
             _ => return Err(DecodeError::UnknownAddressFamily { af }),
         };
-        if length != expected {
+        if length < expected || length == other {
             return Err(DecodeError::LengthNotOfFamily { length, af, expected });
         }
         let flow = if af == AF_IPV4 {

@@ -7,14 +7,13 @@ use crate::octets::Ended;
 /// says where (in octets from the start of the UDP payload), and the text says what would be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The payload ends inside a field.
-    #[error(
-        "octet {offset}: the datagram ends after {available} octets; a field of {needed} octets should start here"
-    )]
-    Truncated {
-        /// Where the missing field starts.
+    /// The datagram is shorter than the header, or than the fields that must follow it.
+    #[error("octet {offset}: the datagram ends after {available} octets; it should have at least {needed}")]
+    TooShort {
+        /// The first of Version, Type and Length that is missing or can't be met; behind the header, the field that
+        /// is missing.
         offset: usize,
-        /// Its width in octets.
+        /// Octets that would be there at least.
         needed: usize,
         /// Octets in the datagram.
         available: usize,
@@ -60,9 +59,9 @@ pub enum DecodeError {
         /// The octet of AF.
         af: u8,
     },
-    /// A `CONGESTION_REPORT` whose Length is not that of its AF.
+    /// A `CONGESTION_REPORT` whose Length is smaller than its AF asks for, or is the Length of the other family.
     #[error(
-        "octet 2: length {length} does not match address family {af}; a CONGESTION_REPORT with that family has {expected} octets"
+        "octet 2: length {length} does not match address family {af}; a report with that family has {expected} octets"
     )]
     LengthNotOfFamily {
         /// The value of Length.
@@ -78,7 +77,7 @@ impl DecodeError {
     /// Where the offending value starts, in octets from the start of the UDP payload.
     pub const fn offset(&self) -> usize {
         match self {
-            Self::Truncated { offset, .. } => *offset,
+            Self::TooShort { offset, .. } => *offset,
             Self::UnknownVersion { .. } => 0,
             Self::UnknownType { .. } => 1,
             Self::LengthTooSmall { .. }
@@ -91,6 +90,10 @@ impl DecodeError {
 
 impl From<Ended> for DecodeError {
     fn from(ended: Ended) -> Self {
-        Self::Truncated { offset: ended.offset, needed: ended.needed, available: ended.available }
+        Self::TooShort {
+            offset: ended.offset,
+            needed: ended.offset + ended.needed,
+            available: ended.available,
+        }
     }
 }

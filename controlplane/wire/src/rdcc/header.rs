@@ -42,8 +42,12 @@ impl RawHeader {
     /// of unknown Type belongs to reads it so.
     ///
     /// # Errors
-    /// [`DecodeError::Truncated`] when there are fewer than sixteen octets.
+    /// [`DecodeError::TooShort`] when there are fewer than sixteen octets.
     pub fn decode(octets: &[u8]) -> Result<Self, DecodeError> {
+        let available = octets.len();
+        if available < HEADER_OCTETS {
+            return Err(DecodeError::TooShort { offset: available.min(2), needed: HEADER_OCTETS, available });
+        }
         let mut reader = Reader::new(octets);
         Ok(Self {
             // The four bits beside Version are ignored on receipt.

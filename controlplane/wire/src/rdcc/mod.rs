@@ -8,8 +8,8 @@
 //! - Length smaller than the size of the Type, or larger than the UDP payload: refused.
 //! - Length larger than the size of the Type and within the payload: accepted, the octets past the known fields are
 //!   ignored. A later revision can append fields, and the document names only the two cases above for discarding.
-//! - `CONGESTION_REPORT` is the exception: its Length and its AF say the same thing twice (48 and 4, 72 and 6), so a
-//!   report where they disagree is damaged and refused.
+//! - `CONGESTION_REPORT` gives Length 48 to AF 4 and Length 72 to AF 6. A report whose Length is that of the other
+//!   family contradicts itself and is refused; any other larger Length is accepted as above.
 //! - Octets of the payload behind Length: ignored, and neither shown nor re-encoded.
 //! - Reserved fields: ignored on receipt, zero on transmission. Undefined flags: ignored by everybody, but kept.
 //!
