@@ -35,6 +35,7 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
     // The port's meter is asked only if the flow is due, and the flow's interval starts only if the meter
     // agrees. Later than an interval, not equal to it: the clock counts whole microseconds, so a difference
     // of n can be a little less than n.
+    @hidden
     action judge(bit<32> slot, bit<48> now, bit<32> port) {
         bit<48> last;
         bit<2> colour;
@@ -53,7 +54,9 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
     }
 
     apply {
+        // Whatever its DSCP says, a datagram to the RDCC port is never reported about: it may be a report.
         if (meta.has_reporter == 1 && meta.charged == 1 && meta.occupancy > meta.b_th && hdr.udp.isValid()
+            && hdr.udp.dst_port != meta.rdcc_port
             && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)) {
             judge((bit<32>) meta.flow_hash[15:0], standard_metadata.egress_global_timestamp,
                   (bit<32>) standard_metadata.egress_port);
@@ -93,6 +96,7 @@ control CongestionReportBuilder(inout headers_t hdr, inout metadata_t meta) {
     bit<2> kind;
     bit<32> report_to;
 
+    @hidden
     action next_sequence(bit<32> port) {
         report_sequence.read(sequence, port);
         sequence = sequence + 1;

@@ -20,6 +20,7 @@ register<bit<32>>(QUEUES) flow_counts;
 register<bit<64>>(FLOW_SLOT_WORDS) flow_slots;
 
 control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadata) {
+    @hidden
     action observe(queue_index_t queue, bit<12> slot, bit<32> now, bit<32> epoch_micros) {
         bit<48> epoch;
         bit<32> counts;
@@ -63,6 +64,7 @@ control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadat
 }
 
 control FlowCount(out bit<16> flows, in standard_metadata_t standard_metadata) {
+    @hidden
     action count_flows(queue_index_t queue) {
         bit<32> counts;
         flow_counts.read(counts, (bit<32>) queue);

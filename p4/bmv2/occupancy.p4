@@ -19,6 +19,7 @@ control Admission(inout metadata_t meta, in standard_metadata_t standard_metadat
     QueueProfile() queue_profile;
 
     // One action, so one lock: nothing comes between reading and writing.
+    @hidden
     action admit(queue_index_t queue) {
         bit<32> enqueued;
         bit<32> dequeued;
@@ -45,6 +46,7 @@ control Admission(inout metadata_t meta, in standard_metadata_t standard_metadat
 
 // First in egress, for every packet, charged or not.
 control Settlement(inout metadata_t meta, in standard_metadata_t standard_metadata) {
+    @hidden
     action settle(queue_index_t queue) {
         bit<32> enqueued;
         queue_enqueued.read(enqueued, (bit<32>) queue);

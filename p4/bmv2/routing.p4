@@ -40,6 +40,7 @@ control Routing(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         size = IPV4_ROUTE_SIZE;
     }
 
+    @hidden
     action drop(bit<3> cause) {
         meta.dropped = 1;
         meta.drop_cause = cause;

@@ -4,6 +4,7 @@
 #define CRN_BMV2_VALIDATION_P4
 
 control Validation(in headers_t hdr, inout metadata_t meta, in standard_metadata_t standard_metadata) {
+    @hidden
     action drop(bit<3> cause) {
         meta.dropped = 1;
         meta.drop_cause = cause;
