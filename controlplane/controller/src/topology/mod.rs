@@ -1,31 +1,125 @@
 //! Topology YAML: what an operator edits, checked whole before anything is touched.
 //!
 //! [`load`] and [`parse`] give a [`Topology`], or every error of the file at once as [`TopologyErrors`].
+//! The steps: text to a tree whose nodes know their places (`node`), tree to the file's shape (`decode`,
+//! `raw`), shape to checked values (`check`).
 
+mod check;
+mod decode;
+mod fabric;
 mod model;
+mod node;
 mod problem;
+mod quantity;
+mod raw;
+mod schema;
 
 use std::path::Path;
+use std::sync::Arc;
 
+use miette::NamedSource;
+
+pub use fabric::{Distances, Fabric};
 pub use model::*;
 pub use problem::{Problem, Span, TopologyErrors};
+pub use quantity::{Bits, Nanos, Octets, Quantity, QuantityError, Rate, Size, Time, Unit};
+pub use schema::schema;
 
 /// Reads and checks a topology file.
 ///
 /// # Errors
-/// Everything that is wrong with the file, also that it can't be read.
+/// Everything that is wrong with the file, also that it can't be read or isn't UTF-8.
 pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
-    parse(&path.display().to_string(), "")
+    let name = path.display().to_string();
+    let octets = match std::fs::read(path) {
+        Ok(octets) => octets,
+        Err(error) => {
+            let problem =
+                Problem::error("topology::unreadable", format!("can't read {name}: {}", reason(&error)))
+                    .hint(match error.kind() {
+                        std::io::ErrorKind::NotFound => "check the path; topologies/ holds examples",
+                        std::io::ErrorKind::IsADirectory => "name a file in it",
+                        _ => "check the file's permissions",
+                    });
+            return Err(TopologyErrors { file: name, errors: vec![problem], warnings: Vec::new() });
+        }
+    };
+    parse_octets(&name, &octets)
+}
+
+/// The system's reason without its number.
+fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+/// Checks a topology file's octets; `name` is what errors call it.
+///
+/// # Errors
+/// Everything that is wrong, also that it isn't UTF-8.
+pub fn parse_octets(name: &str, octets: &[u8]) -> Result<Topology, TopologyErrors> {
+    match std::str::from_utf8(octets) {
+        Ok(text) => parse(name, text),
+        Err(error) => {
+            let offset = error.valid_up_to();
+            // Shown as it can be: control characters would disturb a terminal.
+            let text: String = String::from_utf8_lossy(octets)
+                .chars()
+                .map(|c| if c.is_ascii_control() && c != '\n' { ' ' } else { c })
+                .collect();
+            let octet = octets.get(offset).copied().unwrap_or_default();
+            let span = Span { start: offset, len: char::REPLACEMENT_CHARACTER.len_utf8() };
+            let problem =
+                Problem::error("topology::utf8", format!("octet {offset} ({octet:#04x}) isn't UTF-8"))
+                    .at(span, "not UTF-8 from here on")
+                    .hint("save the file as UTF-8");
+            Err(failed(name, &text, vec![problem]))
+        }
+    }
 }
 
 /// Checks the text of a topology file; `name` is what errors call it.
 ///
 /// # Errors
 /// Everything that is wrong with the text.
-pub fn parse(name: &str, _text: &str) -> Result<Topology, TopologyErrors> {
-    Err(TopologyErrors {
-        file: name.to_owned(),
-        errors: vec![Problem::error("topology::empty", "not read yet")],
-        warnings: Vec::new(),
-    })
+pub fn parse(name: &str, text: &str) -> Result<Topology, TopologyErrors> {
+    let tree = node::parse(text).map_err(|problem| failed(name, text, vec![problem]))?;
+    if matches!(tree.value, node::Value::Null) {
+        let problem = Problem::error("topology::empty", "the file holds no topology")
+            .hint("start with `name: my-fabric`; topologies/incast-8to1.yaml is a complete example");
+        return Err(failed(name, text, vec![problem]));
+    }
+    let mut problems = decode::Problems::default();
+    let start = Span { start: 0, len: text.lines().next().map_or(0, str::len) };
+    let file: Option<raw::File> = decode::FromNode::from_node(&tree, start, &mut problems);
+    let topology = file.and_then(|file| check::topology(&file, &mut problems));
+    let refused = problems.0.iter().any(|problem| !problem.warning);
+    match topology {
+        Some(mut topology) if !refused => {
+            topology.warnings = in_file(name, text, problems.0);
+            Ok(topology)
+        }
+        _ => Err(failed(name, text, problems.0)),
+    }
+}
+
+fn failed(name: &str, text: &str, problems: Vec<Problem>) -> TopologyErrors {
+    let (warnings, errors) = in_file(name, text, problems).into_iter().partition(|problem| problem.warning);
+    TopologyErrors { file: name.to_owned(), errors, warnings }
+}
+
+/// The problems in the order of the file, each with the text it is about.
+fn in_file(name: &str, text: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
+    let source = Arc::new(NamedSource::new(name, text.to_owned()));
+    problems.sort_by_key(|problem| problem.places.first().map(|(span, _)| *span));
+    problems.into_iter().map(|problem| problem.in_source(&source)).collect()
+}
+
+/// The name that was probably meant: the same but for case, or close by edit distance.
+fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = text.to_lowercase();
+    let scored = names.map(|name| (strsim::damerau_levenshtein(&wanted, &name.to_lowercase()), name));
+    let (distance, name) = scored.min_by_key(|(distance, _)| *distance)?;
+    // A third of the letters may be wrong; of one or two letters, none but their case.
+    (distance * 3 <= wanted.chars().count()).then_some(name)
 }

@@ -1,0 +1,143 @@
+//! From the file's shape to a [`Topology`]: references, uniqueness, ranges, and the defaults.
+
+mod domain;
+mod nodes;
+mod rdcc;
+mod workloads;
+
+use super::decode::{Located, Problems};
+use super::fabric::Fabric;
+use super::raw;
+use super::{Problem, Profile, Topology};
+
+/// Checks a file and builds the topology from it; `None` only if there are errors among the problems.
+pub(super) fn topology(file: &raw::File, problems: &mut Problems) -> Option<Topology> {
+    let domain = file.domain.as_ref().and_then(|domain| domain::check(domain, problems));
+    let profiles = profiles(file, problems);
+    let nodes = nodes::check(file, problems);
+    if has_errors(problems) {
+        // What follows computes with rates, delays and paths, and would only report consequences. References
+        // to nodes can still be checked.
+        workloads::check_references(file, problems);
+        return None;
+    }
+    let mut domain = domain?;
+    domain.crn_addresses = nodes.switches.values().map(|switch| switch.address).collect();
+    let (profiles, data_profile, control_profile) = profiles?;
+    let fabric = Fabric::from_parts(&nodes.switches, &nodes.links);
+    let workloads = workloads::check(file, &domain, &nodes, &fabric, problems);
+    let limits = rdcc::Limits::of(&nodes, &fabric, &workloads, profiles.get(&data_profile));
+    let raw_rdcc = file.rdcc.clone().unwrap_or_default();
+    let rdcc = rdcc::check(&raw_rdcc, &limits, problems)?;
+    workloads::check_against(file, &rdcc, problems);
+    Some(Topology {
+        name: file.name.as_ref()?.value.clone(),
+        domain,
+        switches: nodes.switches,
+        hosts: nodes.hosts,
+        links: nodes.links,
+        profiles,
+        data_profile,
+        control_profile,
+        rdcc,
+        workloads,
+        warnings: Vec::new(),
+    })
+}
+
+fn has_errors(problems: &Problems) -> bool {
+    problems.0.iter().any(|problem| !problem.warning)
+}
+
+type Profiles = std::collections::BTreeMap<String, Profile>;
+
+fn profiles(file: &raw::File, problems: &mut Problems) -> Option<(Profiles, String, String)> {
+    let raw_profiles = file.profiles.as_ref()?;
+    let profiles: Profiles = raw_profiles
+        .0
+        .iter()
+        .filter_map(|(name, raw)| {
+            let checked = raw.as_ref().and_then(|raw| profile(name, raw, problems))?;
+            Some((name.value.clone(), checked))
+        })
+        .collect();
+    let defaults = file.defaults.as_ref()?;
+    let mut named = |reference: &Option<Located<String>>| {
+        let reference = reference.as_ref()?;
+        if !raw_profiles.0.iter().any(|(name, _)| name.value == reference.value) {
+            let names = raw_profiles.0.iter().map(|(name, _)| name.value.as_str());
+            raw::unknown("topology::unknown_profile", "profile", reference, names, problems);
+        }
+        Some(reference.value.clone())
+    };
+    let (data, control) = (named(&defaults.profile), named(&defaults.control_profile));
+    Some((profiles, data?, control?))
+}
+
+fn profile(name: &Located<String>, raw: &raw::Profile, problems: &mut Problems) -> Option<Profile> {
+    if raw.b_th.is_none() && raw.ecn_threshold.is_none() {
+        problems.push(
+            Problem::error(
+                "topology::missing_key",
+                format!("profile `{}` has neither `b_th` nor `ecn_threshold`", name.value),
+            )
+            .at(name.span, "no threshold here")
+            .hint("add `ecn_threshold: 100kB`; b_th is the same unless you give it"),
+        );
+    }
+    if let (Some(b_th), Some(ecn)) = (&raw.b_th, &raw.ecn_threshold) {
+        if b_th.value != ecn.value {
+            problems.push(
+                Problem::warning(
+                    "topology::b_th_beside_ecn",
+                    format!("B_th ({}) differs from the ECN threshold ({})", b_th.value, ecn.value),
+                )
+                .at(b_th.span, "reports start here")
+                .at(ecn.span, "marking starts here")
+                .hint("RDCC advises the same for both; leave `b_th` out to have that"),
+            );
+        }
+    }
+    // The one that is given stands for the other.
+    let b_th = raw.b_th.as_ref().or(raw.ecn_threshold.as_ref())?;
+    let ecn = raw.ecn_threshold.as_ref().or(raw.b_th.as_ref())?;
+    let q_max = raw.q_max.as_ref()?;
+    let capacity = q_max.value.0;
+    if b_th.value.get() >= capacity.get() {
+        problems.push(
+            Problem::error(
+                "topology::b_th",
+                format!("B_th ({}) must be below Q_max ({capacity})", b_th.value),
+            )
+            .at(b_th.span, "reports would start here")
+            .at(q_max.span, "but the queue admits no more than this")
+            .hint(format!("allowed: 1B to {}", super::Size::new(capacity.get() - 1))),
+        );
+    } else if ecn.value.get() >= capacity.get() {
+        problems.push(
+            Problem::warning(
+                "topology::ecn_threshold",
+                format!("the ECN threshold ({}) isn't below Q_max ({capacity})", ecn.value),
+            )
+            .at(ecn.span, "never reached, so nothing is marked")
+            .hint(format!("at most {}", super::Size::new(capacity.get() - 1))),
+        );
+    }
+    let interval = raw.report_interval.as_ref()?;
+    if interval.value.get() == 0 || !interval.value.get().is_multiple_of(1000) {
+        problems.push(
+            Problem::error(
+                "topology::report_interval",
+                format!("{} isn't a report interval", interval.value),
+            )
+            .at(interval.span, "")
+            .hint("allowed: 1us to 60s, in whole microseconds: switches count time in those"),
+        );
+    }
+    Some(Profile {
+        b_th: b_th.value.get(),
+        q_max: capacity.get(),
+        ecn_threshold: ecn.value.get(),
+        report_interval_ns: interval.value.get(),
+    })
+}

@@ -1,0 +1,394 @@
+//! Switches, hosts and the links between them.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Display;
+use std::hash::Hash;
+use std::net::Ipv4Addr;
+
+use super::super::decode::{Located, Named, Problems};
+use super::super::{
+    DEFAULT_CLONE_PORT, End, Host, Link, Peer, PeerNode, PortRef, Problem, Rate, Size, Span, Switch, Time,
+    raw,
+};
+
+/// Nodes and links that passed.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    pub switches: BTreeMap<String, Switch>,
+    pub hosts: BTreeMap<String, Host>,
+    pub links: Vec<Link>,
+}
+
+/// What an operator calls a node, for messages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Switch,
+    Host,
+}
+
+pub(super) fn check(file: &raw::File, problems: &mut Problems) -> Nodes {
+    let empty_switches = Named::default();
+    let empty_hosts = Named::default();
+    let switches = file.switches.as_ref().unwrap_or(&empty_switches);
+    let hosts = file.hosts.as_ref().unwrap_or(&empty_hosts);
+    let kinds = names(switches, hosts, problems);
+    unique(switches, hosts, problems);
+    let mut nodes = Nodes::default();
+    for (name, raw) in &switches.0 {
+        if let Some(switch) = raw.as_ref().and_then(|raw| switch(raw, problems)) {
+            nodes.switches.insert(name.value.clone(), switch);
+        }
+    }
+    links(file, &kinds, &mut nodes, problems);
+    let attachments = attachments(&nodes.links);
+    for (name, raw) in &hosts.0 {
+        let Some(address) = raw.as_ref().and_then(|raw| raw.address.as_ref()) else { continue };
+        let mac = raw.as_ref().and_then(|raw| raw.mac.as_ref()).map(|mac| mac.value.0);
+        let Some((port, link)) = attachments.get(name.value.as_str()) else { continue };
+        nodes.hosts.insert(
+            name.value.clone(),
+            Host {
+                address: address.value,
+                mac: mac.unwrap_or_else(|| derived_mac(address.value)),
+                attachment: (*port).clone(),
+                link: *link,
+            },
+        );
+    }
+    nodes
+}
+
+/// 02:00 (locally administered) and the address, so that a host's MAC is the same on every run.
+fn derived_mac(address: Ipv4Addr) -> [u8; 6] {
+    let [a, b, c, d] = address.octets();
+    [0x02, 0x00, a, b, c, d]
+}
+
+fn names<'a>(
+    switches: &'a Named<raw::Switch>,
+    hosts: &'a Named<raw::Host>,
+    problems: &mut Problems,
+) -> HashMap<&'a str, Kind> {
+    let mut kinds: HashMap<&str, (Kind, Span)> = HashMap::new();
+    let all = switches.0.iter().map(|(name, _)| (name, Kind::Switch));
+    for (name, kind) in all.chain(hosts.0.iter().map(|(name, _)| (name, Kind::Host))) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if name.value.is_empty() || !name.value.chars().all(plain) {
+            problems.push(
+                Problem::error("topology::name", format!("`{}` can't be a node's name", name.value))
+                    .at(name.span, "")
+                    .hint("names are letters, digits, `-`, `_` and `.`"),
+            );
+        }
+        match kinds.get(name.value.as_str()) {
+            Some((other, first)) if *other != kind => problems.push(
+                Problem::error("topology::name", format!("`{}` is both a switch and a host", name.value))
+                    .at(name.span, "again here")
+                    .at(*first, "first here")
+                    .hint("links name nodes, so a name can stand for one of them only"),
+            ),
+            // Twice among the hosts or among the switches: the decoder has said so.
+            Some(_) => {}
+            None => {
+                kinds.insert(&name.value, (kind, name.span));
+            }
+        }
+    }
+    kinds.into_iter().map(|(name, (kind, _))| (name, kind)).collect()
+}
+
+/// Addresses, MACs, device ids and reporter ids belong to one node each.
+fn unique(switches: &Named<raw::Switch>, hosts: &Named<raw::Host>, problems: &mut Problems) {
+    let switches: Vec<_> =
+        switches.0.iter().filter_map(|(name, raw)| Some((name.value.as_str(), raw.as_ref()?))).collect();
+    let hosts: Vec<_> =
+        hosts.0.iter().filter_map(|(name, raw)| Some((name.value.as_str(), raw.as_ref()?))).collect();
+
+    let of_switches = switches.iter().filter_map(|(name, raw)| Some((*name, raw.address.as_ref()?)));
+    let of_hosts = hosts.iter().filter_map(|(name, raw)| Some((*name, raw.address.as_ref()?)));
+    let addresses = of_switches.chain(of_hosts).map(|(name, address)| (address.value, name, address.span));
+    duplicates(
+        "topology::same_address",
+        "address",
+        "give each node an address of its own",
+        addresses,
+        problems,
+    );
+
+    let ids = switches
+        .iter()
+        .filter_map(|(name, raw)| raw.device_id.as_ref().map(|id| (id.value.0, *name, id.span)));
+    let hint = "give each switch an id of its own";
+    duplicates("topology::same_device_id", "device_id", hint, ids, problems);
+    let ids = switches
+        .iter()
+        .filter_map(|(name, raw)| raw.reporter_id.as_ref().map(|id| (id.value.0, *name, id.span)));
+    let hint = "give each switch an id of its own: endpoints tell switches apart by it";
+    duplicates("topology::same_reporter_id", "reporter_id", hint, ids, problems);
+
+    // Equal addresses have been reported; the MACs derived from them needn't be.
+    let mut addresses = HashSet::new();
+    let macs = hosts.iter().filter_map(|(name, raw)| {
+        let address = raw.address.as_ref()?;
+        let first = addresses.insert(address.value);
+        match &raw.mac {
+            Some(mac) => Some((format_mac(mac.value.0), *name, mac.span)),
+            None if first => Some((format_mac(derived_mac(address.value)), *name, address.span)),
+            None => None,
+        }
+    });
+    duplicates("topology::same_mac", "MAC", "give each host a MAC of its own", macs, problems);
+}
+
+fn format_mac(mac: [u8; 6]) -> String {
+    mac.map(|octet| format!("{octet:02x}")).join(":")
+}
+
+fn duplicates<'a, T: Hash + Eq + Display>(
+    code: &'static str,
+    what: &str,
+    hint: &str,
+    values: impl Iterator<Item = (T, &'a str, Span)>,
+    problems: &mut Problems,
+) {
+    let mut seen: HashMap<T, (&str, Span)> = HashMap::new();
+    for (value, name, span) in values {
+        if let Some((other, first)) = seen.get(&value) {
+            problems.push(
+                Problem::error(code, format!("`{name}` and `{other}` have the same {what} {value}"))
+                    .at(span, format!("{name}'s"))
+                    .at(*first, format!("{other}'s"))
+                    .hint(hint),
+            );
+        } else {
+            seen.insert(value, (name, span));
+        }
+    }
+}
+
+fn switch(raw: &raw::Switch, problems: &mut Problems) -> Option<Switch> {
+    if let Some(address) = &raw.p4runtime {
+        let valid = address.value.rsplit_once(':').is_some_and(|(host, port)| {
+            !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok_and(|port| port > 0)
+        });
+        if !valid {
+            problems.push(
+                Problem::error("topology::p4runtime", format!("`{}` isn't host:port", address.value))
+                    .at(address.span, "")
+                    .hint("write where the P4Runtime server listens, as in 127.0.0.1:9559"),
+            );
+        }
+    }
+    Some(Switch {
+        target: raw.target?.0,
+        device_id: raw.device_id.as_ref()?.value.0,
+        reporter_id: u32::try_from(raw.reporter_id.as_ref()?.value.0).ok()?,
+        address: raw.address.as_ref()?.value,
+        p4runtime: raw.p4runtime.as_ref().map(|address| address.value.clone()),
+        clone_port: match &raw.clone_port {
+            Some(port) => u16::try_from(port.value.0).ok()?,
+            None => DEFAULT_CLONE_PORT,
+        },
+        ports: BTreeMap::new(),
+    })
+}
+
+/// What is already taken: ports by (switch, port), hosts by (name, none).
+type Taken = HashMap<(String, Option<u16>), Span>;
+
+fn links(file: &raw::File, kinds: &HashMap<&str, Kind>, nodes: &mut Nodes, problems: &mut Problems) {
+    let mut taken = Taken::new();
+    for raw in file.links.iter().flatten() {
+        let Some(endpoints) = &raw.endpoints else { continue };
+        let spans: Vec<Span> = endpoints.value.iter().map(|end| end.span).collect();
+        let ends: Vec<Option<End>> =
+            endpoints.value.iter().map(|end| check_end(end, kinds, &mut taken, nodes, problems)).collect();
+        let rate = rate(file, raw, endpoints.span, problems);
+        let delay = delay(file, raw, endpoints.span, problems);
+        let [Some(first), Some(second)] = ends.as_slice() else {
+            if endpoints.value.len() != 2 && ends.iter().all(Option::is_some) {
+                problems.push(
+                    Problem::error("topology::endpoints", "a link has two ends")
+                        .at(endpoints.span, format!("{} here", endpoints.value.len()))
+                        .hint("write `endpoints: [\"s1:1\", h1]`"),
+                );
+            }
+            continue;
+        };
+        if let (End::Host(one), End::Host(other)) = (first, second) {
+            problems.push(
+                Problem::error("topology::endpoints", format!("no switch between `{one}` and `{other}`"))
+                    .at(spans[0], "a host")
+                    .at(spans[1], "a host")
+                    .hint("one end at least is a switch port, written \"switch:port\""),
+            );
+            continue;
+        }
+        let (Some(rate_bps), Some(delay_ns)) = (rate, delay) else { continue };
+        connect(nodes, Link { ends: [first.clone(), second.clone()], rate_bps, delay_ns });
+    }
+    for (name, raw) in file.hosts.iter().flat_map(|hosts| &hosts.0) {
+        if raw.is_some() && !taken.contains_key(&(name.value.clone(), None)) {
+            problems.push(
+                Problem::error("topology::unlinked_host", format!("host `{}` has no link", name.value))
+                    .at(name.span, "hangs on nothing")
+                    .hint(format!("add `- {{ endpoints: [\"switch:port\", {}] }}` to `links`", name.value)),
+            );
+        }
+    }
+}
+
+fn rate(file: &raw::File, raw: &raw::Link, span: Span, problems: &mut Problems) -> Option<u64> {
+    let default = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()?.rate);
+    raw.rate.or(default).map(Rate::get).or_else(|| no_default("rate", "100Gbps", file, raw, span, problems))
+}
+
+fn delay(file: &raw::File, raw: &raw::Link, span: Span, problems: &mut Problems) -> Option<u64> {
+    let default = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()?.delay);
+    let delay = raw.delay.or(default).map(|delay| Time::get(delay.0));
+    delay.or_else(|| no_default("delay", "2us", file, raw, span, problems))
+}
+
+fn no_default<T>(
+    key: &str,
+    example: &str,
+    file: &raw::File,
+    raw: &raw::Link,
+    span: Span,
+    problems: &mut Problems,
+) -> Option<T> {
+    // A value that was given and refused has been reported, and so has one under `defaults`.
+    let defaults = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref());
+    let refused = raw.refused.contains(&key) || defaults.is_some_and(|link| link.refused.contains(&key));
+    if !refused {
+        problems.push(
+            Problem::error(
+                "topology::missing_key",
+                format!("this link has no {key}, and there is no default"),
+            )
+            .at(span, format!("no {key} here"))
+            .hint(format!("add `{key}: {example}` to it, or to `link` under `defaults`")),
+        );
+    }
+    None
+}
+
+fn check_end(
+    end: &Located<raw::Endpoint>,
+    kinds: &HashMap<&str, Kind>,
+    taken: &mut Taken,
+    nodes: &Nodes,
+    problems: &mut Problems,
+) -> Option<End> {
+    let raw::Endpoint { node, port } = &end.value;
+    let Some(kind) = kinds.get(node.as_str()) else {
+        let name = Located { value: node.clone(), span: end.span };
+        let mut names: Vec<&str> = kinds.keys().copied().collect();
+        names.sort_unstable();
+        raw::unknown("topology::unknown_node", "node", &name, names.into_iter(), problems);
+        return None;
+    };
+    let named = match (kind, port) {
+        (Kind::Switch, Some(port)) => End::Port(PortRef { switch: node.clone(), port: *port }),
+        (Kind::Host, None) => End::Host(node.clone()),
+        (Kind::Switch, None) => {
+            problems.push(
+                Problem::error("topology::endpoints", format!("which port of switch `{node}`?"))
+                    .at(end.span, "a switch without a port")
+                    .hint(format!("write \"{node}:1\"; ports are 0 to {}", super::super::MAX_PORT)),
+            );
+            return None;
+        }
+        (Kind::Host, Some(_)) => {
+            problems.push(
+                Problem::error("topology::endpoints", format!("host `{node}` has no ports"))
+                    .at(end.span, "")
+                    .hint(format!("write `{node}`: a host has one link")),
+            );
+            return None;
+        }
+    };
+    if let Some(first) = taken.get(&(node.clone(), *port)) {
+        let what = port.map_or_else(|| format!("host `{node}`"), |port| format!("port {port} of `{node}`"));
+        let hint = if port.is_some() {
+            free_port(node, taken).map_or_else(String::new, |free| format!("\"{node}:{free}\" is free"))
+        } else {
+            "a host has one link".to_owned()
+        };
+        problems.push(
+            Problem::error("topology::port_used_twice", format!("{what} is linked twice"))
+                .at(end.span, "again here")
+                .at(*first, "first here")
+                .hint(hint),
+        );
+        return None;
+    }
+    taken.insert((node.clone(), *port), end.span);
+    let clone_port = nodes.switches.get(node).map(|switch| switch.clone_port);
+    if port.is_some() && *port == clone_port {
+        problems.push(
+            Problem::error(
+                "topology::clone_port",
+                format!("`{}` is the port that reports are cloned to", named_port(node, *port)),
+            )
+            .at(end.span, "can't carry a link")
+            .hint(format!("use another port, or set `clone_port` of `{node}` to one without a link")),
+        );
+        return None;
+    }
+    Some(named)
+}
+
+fn named_port(node: &str, port: Option<u16>) -> String {
+    port.map_or_else(|| node.to_owned(), |port| format!("{node}:{port}"))
+}
+
+fn free_port(switch: &str, taken: &Taken) -> Option<u16> {
+    (1..super::super::MAX_PORT).find(|port| !taken.contains_key(&(switch.to_owned(), Some(*port))))
+}
+
+fn connect(nodes: &mut Nodes, link: Link) {
+    let index = nodes.links.len();
+    for (near, far) in [(&link.ends[0], &link.ends[1]), (&link.ends[1], &link.ends[0])] {
+        let End::Port(PortRef { switch, port }) = near else { continue };
+        let node = match far {
+            End::Host(name) => PeerNode::Host(name.clone()),
+            End::Port(other) => PeerNode::Switch(other.switch.clone(), other.port),
+        };
+        if let Some(switch) = nodes.switches.get_mut(switch) {
+            switch.ports.insert(*port, Peer { node, link: index });
+        }
+    }
+    nodes.links.push(link);
+}
+
+/// The switch port that each host hangs on, and its link.
+fn attachments(links: &[Link]) -> HashMap<&str, (&PortRef, usize)> {
+    let mut attachments = HashMap::new();
+    for (index, link) in links.iter().enumerate() {
+        if let [End::Host(name), End::Port(port)] | [End::Port(port), End::Host(name)] = &link.ends {
+            attachments.insert(name.as_str(), (port, index));
+        }
+    }
+    attachments
+}
+
+impl Nodes {
+    /// Rate of the fastest access link in bit/s.
+    pub fn fastest_access(&self) -> u64 {
+        let rates =
+            self.hosts.values().filter_map(|host| self.links.get(host.link)).map(|link| link.rate_bps);
+        rates.max().unwrap_or(0)
+    }
+
+    /// Rate of the slowest link in bit/s.
+    pub fn slowest(&self) -> u64 {
+        self.links.iter().map(|link| link.rate_bps).min().unwrap_or(0)
+    }
+}
+
+/// Octets that a rate carries in a time: the bandwidth-delay product.
+pub(super) fn product(rate_bps: u64, time_ns: u64) -> u64 {
+    let octets = u128::from(rate_bps) * u128::from(time_ns) / 8_000_000_000;
+    u64::try_from(octets).unwrap_or(u64::MAX).min(Size::new(u64::from(u32::MAX)).get())
+}

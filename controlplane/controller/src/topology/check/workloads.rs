@@ -1,0 +1,260 @@
+//! What is sent.
+
+use std::collections::HashMap;
+
+use super::super::decode::{Located, Problems};
+use super::super::fabric::Fabric;
+use super::super::{
+    Domain, MessageShape, Mode, PortRef, Problem, RdccParams, Role, Size, Span, Workload, raw,
+};
+use super::nodes::Nodes;
+
+const DEFAULT_PAYLOAD: u64 = 4096;
+/// The MTUs that RDMA knows.
+const RDMA_MTUS: [u64; 5] = [256, 512, 1024, 2048, 4096];
+
+/// Checks that hosts and ports exist; for files whose nodes have errors, so that these are reported too.
+pub(super) fn check_references(file: &raw::File, problems: &mut Problems) {
+    let hosts: Vec<&str> = names(file.hosts.as_ref().map(|hosts| &hosts.0));
+    let switches: Vec<&str> = names(file.switches.as_ref().map(|switches| &switches.0));
+    for raw in file.workloads.iter().flatten() {
+        for name in raw.senders.iter().chain(&raw.receivers).flat_map(|list| &list.value) {
+            host_exists(name, &hosts, problems);
+        }
+        if let Some(bottleneck) = &raw.bottleneck {
+            if !switches.contains(&bottleneck.value.node.as_str()) {
+                unknown_switch(bottleneck, &switches, problems);
+            }
+        }
+    }
+}
+
+fn names<T>(entries: Option<&Vec<(Located<String>, T)>>) -> Vec<&str> {
+    entries.into_iter().flatten().map(|(name, _)| name.value.as_str()).collect()
+}
+
+fn host_exists(name: &Located<String>, hosts: &[&str], problems: &mut Problems) -> bool {
+    let exists = hosts.contains(&name.value.as_str());
+    if !exists {
+        raw::unknown("topology::unknown_host", "host", name, hosts.iter().copied(), problems);
+    }
+    exists
+}
+
+fn unknown_switch(bottleneck: &Located<raw::Endpoint>, switches: &[&str], problems: &mut Problems) {
+    let name = Located { value: bottleneck.value.node.clone(), span: bottleneck.span };
+    raw::unknown("topology::unknown_switch", "switch", &name, switches.iter().copied(), problems);
+}
+
+pub(super) fn check(
+    file: &raw::File,
+    domain: &Domain,
+    nodes: &Nodes,
+    fabric: &Fabric<'_>,
+    problems: &mut Problems,
+) -> Vec<Workload> {
+    let mut seen: HashMap<&str, Span> = HashMap::new();
+    let mut checked = Vec::new();
+    for raw in file.workloads.iter().flatten() {
+        if let Some(name) = &raw.name {
+            if let Some(first) = seen.insert(&name.value, name.span) {
+                problems.push(
+                    Problem::error("topology::name", format!("there are two workloads `{}`", name.value))
+                        .at(name.span, "again here")
+                        .at(first, "first here")
+                        .hint("give each a name of its own"),
+                );
+            }
+        }
+        checked.extend(workload(raw, domain, nodes, fabric, problems));
+    }
+    checked
+}
+
+fn workload(
+    raw: &raw::Workload,
+    domain: &Domain,
+    nodes: &Nodes,
+    fabric: &Fabric<'_>,
+    problems: &mut Problems,
+) -> Option<Workload> {
+    let pairs = pairs(raw, nodes, problems);
+    if let (Some(pairs), Some(senders)) = (&pairs, &raw.senders) {
+        reachable(pairs, senders, nodes, fabric, problems);
+    }
+    let messages = messages(raw, domain, problems);
+    let payload = raw.payload.as_ref().map_or(DEFAULT_PAYLOAD, |payload| payload.value.get());
+    if let Some(given) = &raw.payload {
+        if !RDMA_MTUS.contains(&payload) {
+            problems.push(
+                Problem::error("topology::payload", format!("{} isn't an RDMA MTU", given.value))
+                    .at(given.span, "")
+                    .hint("possible: 256B, 512B, 1024B, 2048B, 4096B"),
+            );
+        }
+    }
+    let bottleneck = raw.bottleneck.as_ref().and_then(|end| bottleneck(end, nodes, problems));
+    Some(Workload {
+        name: raw.name.as_ref()?.value.clone(),
+        pairs: pairs?,
+        batches: raw.batches.map_or(1, |batches| u32::try_from(batches.0).unwrap_or(u32::MAX)),
+        gap_ns: raw.gap.map_or(0, super::super::Time::get),
+        payload,
+        messages: messages?,
+        bottleneck: bottleneck?,
+    })
+}
+
+fn pairs(raw: &raw::Workload, nodes: &Nodes, problems: &mut Problems) -> Option<Vec<(String, String)>> {
+    let (senders, receivers) = (raw.senders.as_ref()?, raw.receivers.as_ref()?);
+    let hosts: Vec<&str> = nodes.hosts.keys().map(String::as_str).collect();
+    let mut known = true;
+    for name in senders.value.iter().chain(&receivers.value) {
+        known &= host_exists(name, &hosts, problems);
+    }
+    let (from, to) = (senders.value.len(), receivers.value.len());
+    if from == 0 {
+        problems.push(
+            Problem::error("topology::senders", "nobody sends")
+                .at(senders.span, "")
+                .hint("name at least one host in `senders`"),
+        );
+        return None;
+    }
+    if to != 1 && to != from {
+        problems.push(
+            Problem::error("topology::receivers", format!("{from} senders and {to} receivers don't pair up"))
+                .at(receivers.span, format!("{to} here"))
+                .at(senders.span, format!("{from} here"))
+                .hint("give one receiver for all, or as many as there are senders"),
+        );
+        return None;
+    }
+    let mut pairs = Vec::with_capacity(from);
+    for (index, sender) in senders.value.iter().enumerate() {
+        let receiver = receivers.value.get(if to == 1 { 0 } else { index })?;
+        if sender.value == receiver.value {
+            problems.push(
+                Problem::error("topology::receivers", format!("`{}` would send to itself", sender.value))
+                    .at(sender.span, "sender")
+                    .at(receiver.span, "its receiver")
+                    .hint("leave it out of one of the two lists"),
+            );
+            known = false;
+        }
+        pairs.push((sender.value.clone(), receiver.value.clone()));
+    }
+    known.then_some(pairs)
+}
+
+/// A pair without a path is refused: its messages would never complete.
+fn reachable(
+    pairs: &[(String, String)],
+    senders: &Located<Vec<Located<String>>>,
+    nodes: &Nodes,
+    fabric: &Fabric<'_>,
+    problems: &mut Problems,
+) {
+    let mut distances = HashMap::new();
+    for ((from, to), sender) in pairs.iter().zip(&senders.value) {
+        let (Some(source), Some(destination)) = (nodes.hosts.get(from), nodes.hosts.get(to)) else {
+            continue;
+        };
+        let there = destination.attachment.switch.as_str();
+        let known = distances.entry(there).or_insert_with(|| fabric.distances(there));
+        let path = known.as_ref().and_then(|known| fabric.distance(&source.attachment.switch, known));
+        if path.is_none() {
+            problems.push(
+                Problem::error("topology::no_path", format!("there is no path from `{from}` to `{to}`"))
+                    .at(sender.span, format!("hangs on {}", source.attachment))
+                    .hint(format!(
+                        "link `{}` and `{there}`, directly or over others",
+                        source.attachment.switch
+                    )),
+            );
+        }
+    }
+}
+
+fn messages(raw: &raw::Workload, domain: &Domain, problems: &mut Problems) -> Option<Vec<MessageShape>> {
+    let list = raw.messages.as_ref()?;
+    if list.value.is_empty() {
+        problems.push(
+            Problem::error("topology::messages", "nothing is sent")
+                .at(list.span, "")
+                .hint("add `- { size: 1MiB, mode: scheduled }`"),
+        );
+    }
+    let mut roles = vec![(Role::Control, list.span)];
+    let mut shapes = Vec::new();
+    for message in &list.value {
+        let (Some(size), Some(mode)) = (&message.size, &message.mode) else { continue };
+        let role = match mode.value.0 {
+            Mode::Scheduled => Role::Scheduled,
+            Mode::Unscheduled => Role::Unscheduled,
+        };
+        if !roles.iter().any(|(known, _)| *known == role) {
+            roles.push((role, mode.span));
+        }
+        shapes.push(MessageShape { size: size.value.get(), mode: mode.value.0 });
+    }
+    for (role, span) in roles {
+        if !domain.dscp.iter().any(|entry| entry.role == role) {
+            problems.push(
+                Problem::error(
+                    "topology::no_dscp",
+                    format!("no DSCP has role {role}, which these messages need"),
+                )
+                .at(span, "")
+                .hint(format!("add `- {{ dscp: 26, role: {role}, class: 0, queue: 0 }}` to `domain.dscp`")),
+            );
+        }
+    }
+    Some(shapes)
+}
+
+fn bottleneck(end: &Located<raw::Endpoint>, nodes: &Nodes, problems: &mut Problems) -> Option<PortRef> {
+    let raw::Endpoint { node, port } = &end.value;
+    let Some(switch) = nodes.switches.get(node) else {
+        let switches: Vec<&str> = nodes.switches.keys().map(String::as_str).collect();
+        unknown_switch(end, &switches, problems);
+        return None;
+    };
+    match port {
+        Some(port) if switch.ports.contains_key(port) => Some(PortRef { switch: node.clone(), port: *port }),
+        _ => {
+            let mut ports: Vec<String> = switch.ports.keys().map(u16::to_string).collect();
+            let more = ports.len() > 16;
+            ports.truncate(16);
+            problems.push(
+                Problem::error("topology::bottleneck", "the bottleneck isn't a linked port")
+                    .at(end.span, "")
+                    .hint(format!(
+                        "linked ports of `{node}`: {}{}",
+                        ports.join(", "),
+                        if more { ", ..." } else { "" }
+                    )),
+            );
+            None
+        }
+    }
+}
+
+/// Warns where a workload and RDCC's parameters don't fit each other.
+pub(super) fn check_against(file: &raw::File, rdcc: &RdccParams, problems: &mut Problems) {
+    for raw in file.workloads.iter().flatten() {
+        for message in raw.messages.iter().flat_map(|list| &list.value) {
+            let (Some(size), Some(mode)) = (&message.size, &message.mode) else { continue };
+            if mode.value.0 == Mode::Unscheduled && size.value.get() > rdcc.unscheduled_limit {
+                problems.push(
+                    Problem::warning(
+                        "topology::unscheduled_message",
+                        format!("{} is more than may be sent unscheduled", size.value),
+                    )
+                    .at(size.span, "will be sent scheduled")
+                    .hint(format!("U is {}", Size::new(rdcc.unscheduled_limit))),
+                );
+            }
+        }
+    }
+}

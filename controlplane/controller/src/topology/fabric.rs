@@ -1,0 +1,101 @@
+//! Shortest paths over the switches.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use super::{Link, PeerNode, Switch, Topology};
+
+/// The switches as a graph; hosts hang on it and carry nothing through.
+#[derive(Clone, Debug)]
+pub struct Fabric<'a> {
+    names: Vec<&'a str>,
+    index: HashMap<&'a str, usize>,
+    neighbours: Vec<Vec<Hop>>,
+}
+
+/// A way out of a switch to a neighbouring one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Hop {
+    port: u16,
+    to: usize,
+    delay_ns: u64,
+}
+
+/// How far every switch is from one of them.
+#[derive(Clone, Debug)]
+pub struct Distances {
+    /// Links to the destination, and the largest delay among the shortest paths; `None` if there is no path.
+    to: Vec<Option<(usize, u64)>>,
+}
+
+impl<'a> Fabric<'a> {
+    /// The graph of a checked topology.
+    pub fn new(topology: &'a Topology) -> Self {
+        Self::from_parts(&topology.switches, &topology.links)
+    }
+
+    pub(super) fn from_parts(switches: &'a BTreeMap<String, Switch>, links: &[Link]) -> Self {
+        let names: Vec<&str> = switches.keys().map(String::as_str).collect();
+        let index: HashMap<&str, usize> = names.iter().enumerate().map(|(at, name)| (*name, at)).collect();
+        let neighbours = switches
+            .values()
+            .map(|switch| {
+                let hop = |(port, peer): (&u16, &super::Peer)| match &peer.node {
+                    PeerNode::Switch(name, _) => Some(Hop {
+                        port: *port,
+                        to: *index.get(name.as_str())?,
+                        delay_ns: links.get(peer.link)?.delay_ns,
+                    }),
+                    PeerNode::Host(_) => None,
+                };
+                switch.ports.iter().filter_map(hop).collect()
+            })
+            .collect();
+        Self { names, index, neighbours }
+    }
+
+    /// Names of the switches, in the order of their numbers here.
+    pub fn names(&self) -> &[&'a str] {
+        &self.names
+    }
+
+    /// Distances of all switches to one of them, counted in links; `None` if there is no such switch.
+    pub fn distances(&self, to: &str) -> Option<Distances> {
+        let start = *self.index.get(to)?;
+        let mut distances = vec![None; self.names.len()];
+        distances[start] = Some((0, 0));
+        let mut queue = VecDeque::from([start]);
+        while let Some(at) = queue.pop_front() {
+            let Some((hops, delay)) = distances[at] else { continue };
+            // Links are full duplex and alike in both directions, so the way back is the way there. All of a
+            // level is in the queue before any of the next is taken out, so that a level's delays are final.
+            for hop in &self.neighbours[at] {
+                match &mut distances[hop.to] {
+                    none @ None => {
+                        *none = Some((hops + 1, delay + hop.delay_ns));
+                        queue.push_back(hop.to);
+                    }
+                    Some((known, longest)) if *known == hops + 1 => {
+                        *longest = (*longest).max(delay + hop.delay_ns);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Some(Distances { to: distances })
+    }
+
+    /// The ports of a switch that lead to the destination of `distances` by a shortest path, ascending; none
+    /// at the destination itself, and none where there is no path.
+    pub fn next_ports(&self, from: &str, distances: &Distances) -> Vec<u16> {
+        let Some(at) = self.index.get(from).copied() else { return Vec::new() };
+        let Some((hops, _)) = distances.to[at] else { return Vec::new() };
+        let nearer = |hop: &&Hop| distances.to[hop.to].is_some_and(|(other, _)| other + 1 == hops);
+        self.neighbours[at].iter().filter(nearer).map(|hop| hop.port).collect()
+    }
+
+    /// Links between a switch and the destination of `distances`, and the largest delay of a shortest path
+    /// in nanoseconds; `None` if there is no path.
+    pub fn distance(&self, from: &str, distances: &Distances) -> Option<(usize, u64)> {
+        distances.to[*self.index.get(from)?]
+    }
+}

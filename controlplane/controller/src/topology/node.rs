@@ -1,0 +1,280 @@
+//! The file as a tree in which every key and value knows its place.
+//!
+//! Deserialising straight into structs would stop at the first error; the tree lets the checks go on and
+//! report everything at once.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{DuplicateKeyPolicy, Location, Spanned};
+
+use super::{Problem, Span};
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub span: Span,
+    pub value: Value,
+}
+
+/// A key and its place.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    pub span: Span,
+    pub text: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Null,
+    /// As written in the file, so that `052` or `1e3` can be quoted back; quotes and escapes resolved.
+    Scalar(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+impl Node {
+    /// What the value is, for "expected ..., found ...".
+    pub fn kind(&self) -> &'static str {
+        match self.value {
+            Value::Null => "nothing",
+            Value::Scalar(_) => "a single value",
+            Value::List(_) => "a list",
+            Value::Map(_) => "a mapping",
+        }
+    }
+}
+
+/// Parses YAML text.
+///
+/// # Errors
+/// The one syntax error that stops the parser.
+pub(super) fn parse(text: &str) -> Result<Node, Problem> {
+    let options = serde_saphyr::options! {
+        // Repeated keys are reported by the decoder, all of them and with both places.
+        duplicate_keys: DuplicateKeyPolicy::PassThrough,
+        with_snippet: false,
+    };
+    let tree: Option<Spanned<Raw>> =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| syntax_error(text, &error))?;
+    Ok(match tree {
+        Some(tree) => build(text, tree),
+        None => Node { span: Span::default(), value: Value::Null },
+    })
+}
+
+fn syntax_error(text: &str, error: &serde_saphyr::Error) -> Problem {
+    let message = error.without_snippet().to_string();
+    let span = error.location().map(|location| place(text, location)).unwrap_or_default();
+    Problem::error("topology::yaml", "this isn't valid YAML")
+        .at(widen(text, span), plain_reason(&message))
+        .hint("check the indentation, the brackets and the quotes around this place")
+}
+
+/// The parser's reason without its own "at line, column", which the underlined place already says.
+fn plain_reason(message: &str) -> String {
+    let end = [" at line ", " at byte "].iter().filter_map(|mark| message.find(mark)).min();
+    message[..end.unwrap_or(message.len())]
+        .lines()
+        .next()
+        .unwrap_or("")
+        .trim_end_matches([',', ':'])
+        .to_owned()
+}
+
+/// A place of no length is drawn as nothing: give it one character, of the line before if it stands at the
+/// end of the text.
+fn widen(text: &str, span: Span) -> Span {
+    if span.len > 0 {
+        return span;
+    }
+    if let Some(next) = text[span.start..].chars().next() {
+        return Span { start: span.start, len: next.len_utf8() };
+    }
+    let end = text.trim_end();
+    let last = end.chars().next_back().map_or(0, char::len_utf8);
+    Span { start: end.len() - last, len: last }
+}
+
+/// Where something stands, in octets; a character boundary even if the parser's figure weren't one.
+fn place(text: &str, location: Location) -> Span {
+    let span = location.span();
+    let start = usize::try_from(span.byte_offset().unwrap_or(0)).unwrap_or(0).min(text.len());
+    let len = usize::try_from(span.byte_len().unwrap_or(0)).unwrap_or(0).min(text.len() - start);
+    if text.is_char_boundary(start) && text.is_char_boundary(start + len) {
+        Span { start, len }
+    } else {
+        Span::default()
+    }
+}
+
+fn build(text: &str, tree: Spanned<Raw>) -> Node {
+    let span = place(text, tree.referenced);
+    // Numbers and booleans are taken as they stand in the file; an alias points elsewhere, to its definition.
+    let written = place(text, tree.defined);
+    let value = match tree.value {
+        Raw::Null => Value::Null,
+        Raw::Number => Value::Scalar(text[written.start..written.start + written.len].trim().to_owned()),
+        Raw::Text(value) => Value::Scalar(value),
+        Raw::List(items) => Value::List(items.into_iter().map(|item| build(text, item)).collect()),
+        Raw::Map(entries) => Value::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| {
+                    let key = Key { span: place(text, key.referenced), text: key.value };
+                    (key, build(text, value))
+                })
+                .collect(),
+        ),
+    };
+    Node { span: trimmed(text, span, &value), value }
+}
+
+/// Collections are underlined at their first character only: underlining all their lines says less.
+fn trimmed(text: &str, span: Span, value: &Value) -> Span {
+    match value {
+        Value::Scalar(_) => {
+            let written = text[span.start..span.start + span.len].trim_end();
+            Span { start: span.start, len: written.len() }
+        }
+        _ => Span { start: span.start, len: span.len.min(1) },
+    }
+}
+
+enum Raw {
+    Null,
+    /// Number or boolean; its text is taken from the file.
+    Number,
+    Text(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, a list or a mapping")
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_i128<E>(self, _: i128) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_u128<E>(self, _: u128) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Raw, E> {
+        Ok(Raw::Number)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(text.to_owned()))
+    }
+
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Raw, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Raw::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Raw, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Raw::Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(text: &str, node: &Node) -> String {
+        let at = &text[node.span.start..node.span.start + node.span.len];
+        match &node.value {
+            Value::Null => format!("null<{at}>"),
+            Value::Scalar(value) => format!("{value}<{at}>"),
+            Value::List(items) => {
+                format!("[{}]", items.iter().map(|item| shape(text, item)).collect::<Vec<_>>().join(", "))
+            }
+            Value::Map(entries) => {
+                let entries: Vec<_> = entries
+                    .iter()
+                    .map(|(key, value)| {
+                        let at = &text[key.span.start..key.span.start + key.span.len];
+                        format!("{}<{at}>: {}", key.text, shape(text, value))
+                    })
+                    .collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+        }
+    }
+
+    #[test]
+    fn keys_and_values_know_their_places() {
+        let text = "a: 052\nä: {b: \"x y\", c: [1, true, ~]}\n1: 10kB # comment\nd:\n  - e: -5\n";
+        let node = parse(text).expect("valid");
+        assert_eq!(
+            shape(text, &node),
+            "{a<a>: 052<052>, ä<ä>: {b<b>: x y<\"x y\">, c<c>: [1<1>, true<true>, null<~>]}, \
+             1<1>: 10kB<10kB>, d<d>: [{e<e>: -5<-5>}]}"
+        );
+    }
+
+    #[test]
+    fn repeated_keys_are_all_kept() {
+        let text = "a: 1\na: 2\n";
+        assert_eq!(shape(text, &parse(text).expect("valid")), "{a<a>: 1<1>, a<a>: 2<2>}");
+    }
+
+    #[test]
+    fn aliases_are_underlined_where_they_are_used() {
+        let text = "a: &x 7us\nb: *x\n";
+        assert_eq!(shape(text, &parse(text).expect("valid")), "{a<a>: 7us<7us>, b<b>: 7us<*x>}");
+    }
+
+    #[test]
+    fn no_document_is_nothing() {
+        for text in ["", "\n\n", "# only a comment\n", "---\n"] {
+            assert!(matches!(parse(text).expect("valid").value, Value::Null), "{text:?}");
+        }
+    }
+}
