@@ -2,9 +2,13 @@
 //!
 //! - [`units`]: the quantities of the documents as types.
 //! - [`rdcc`]: the ten messages of RDCC, one file each, with typed decode errors.
+//! - [`roce`]: the headers of RoCEv2 and its ICRC.
+//! - [`frame`]: Ethernet, IPv4 and UDP around them, with payloads that are only counted.
 //! - [`describe`]: a message as a list of named fields, for `crn decode`.
 
 pub mod describe;
+pub mod frame;
 mod octets;
 pub mod rdcc;
+pub mod roce;
 pub mod units;
