@@ -110,16 +110,20 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     CongestionReportBuilder() congestion_report_builder;
 
     apply {
-        settlement.apply(meta, standard_metadata);
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
+            // No account here: nothing at the clone port is charged, and the clone carries the occupancy of
+            // the queue that it reports about.
             congestion_report_builder.apply(hdr, meta);
             recirculate_preserving_field_list(0);
-        } else if (meta.is_report == 1) {
-            // The rest of the data packet that it was made from.
-            truncate((bit<32>) hdr.ipv4.total_length + (bit<32>) meta.link_octets);
         } else {
-            ecn_marking.apply(hdr, meta, standard_metadata);
-            congestion_trigger.apply(hdr, meta, standard_metadata);
+            settlement.apply(meta, standard_metadata);
+            if (meta.is_report == 1) {
+                // The rest of the data packet that it was made from.
+                truncate((bit<32>) hdr.ipv4.total_length + (bit<32>) meta.link_octets);
+            } else {
+                ecn_marking.apply(hdr, meta, standard_metadata);
+                congestion_trigger.apply(hdr, meta, standard_metadata);
+            }
         }
         if (standard_metadata.egress_port == CPU_PORT) {
             hdr.packet_in.setValid();

@@ -44,7 +44,7 @@ control Admission(inout metadata_t meta, in standard_metadata_t standard_metadat
     }
 }
 
-// First in egress, for every packet, charged or not.
+// First in egress, for every packet that isn't a clone, charged or not.
 control Settlement(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     @hidden
     action settle(queue_index_t queue) {
