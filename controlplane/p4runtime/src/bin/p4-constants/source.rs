@@ -48,6 +48,8 @@ pub fn constants(files: &[File]) -> Result<Vec<Constant>, String> {
         let mut comment: Vec<&str> = Vec::new();
         let mut in_group = false;
         for (number, line) in text.lines().enumerate() {
+            // An indented `const` is a table's (`const default_action`), not the program's.
+            let indented = line.starts_with([' ', '\t']);
             let line = line.trim();
             if let Some(words) = line.strip_prefix("//") {
                 // A comment after a constant begins a new group.
@@ -56,7 +58,7 @@ pub fn constants(files: &[File]) -> Result<Vec<Constant>, String> {
                     in_group = false;
                 }
                 comment.push(words.trim());
-            } else if line.starts_with("const ") {
+            } else if line.starts_with("const ") && !indented {
                 in_group = true;
                 let constant = parse(file, line, &comment.join(" "), &typedefs)
                     .map_err(|problem| format!("{file}:{}: {problem}: `{line}`", number + 1))?;
@@ -142,6 +144,11 @@ mod tests {
         assert_eq!(found[0].comment, "Ports. highest");
         assert_eq!((found[1].width, found[1].value, found[1].hex), (16, 0x800, true));
         assert_eq!(found[1].comment, "Ports.");
+    }
+
+    #[test]
+    fn a_tables_const_lines_are_not_constants() {
+        assert_eq!(one("table t {\n    const default_action = NoAction();\n}\n").unwrap(), []);
     }
 
     #[test]
