@@ -16,9 +16,11 @@
 pub mod receiver;
 pub mod sender;
 
+mod addressee;
 mod datagram;
 mod timers;
 
+pub use addressee::{Addressee, addressee};
 pub use datagram::Datagram;
 pub use wire::rdcc::{AssociationId, Epoch, MessageId, ServiceHint};
 
