@@ -1,0 +1,127 @@
+//! What is agreed on before a queue pair works.
+
+use core::net::IpAddr;
+
+use wire::roce::{MASK_24, Psn};
+use wire::units::Nanos;
+
+/// Parameters of one end of a queue pair. The other end has the two queue pair numbers and the two first packet
+/// numbers exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QpConfig {
+    /// This end's number, 24 bits, unique within the endpoint.
+    pub local_qp: u32,
+    /// The number at the other end, 24 bits.
+    pub remote_qp: u32,
+    /// The host of the other end. Packets from elsewhere are refused.
+    pub remote: IpAddr,
+    /// Payload octets of a packet: 256, 512, 1024, 2048 or 4096.
+    pub mtu: u16,
+    /// UDP source port of every packet, the entropy by which the network spreads flows.
+    pub source_port: u16,
+    /// Number of the first packet that this end sends.
+    pub first_psn: Psn,
+    /// Number of the first packet that the other end sends.
+    pub first_remote_psn: Psn,
+    /// How long to wait for an acknowledgement that was asked for.
+    pub retransmit_timeout: Nanos,
+    /// How often in a row, without progress, to go back before giving up; `None` for no limit.
+    pub retry_limit: Option<u32>,
+    /// Packets sent and not acknowledged, at most; `None` for what packet numbers allow, 2^23 - 1.
+    pub window_packets: Option<u32>,
+    /// When the requester asks for an acknowledgement.
+    pub ack_requests: AckRequests,
+    /// DSCP of acknowledgements.
+    pub ack_dscp: u8,
+}
+
+/// When a requester sets `AckReq`, besides always on the last packet that it has at hand and on the one that fills the
+/// window, without which it would wait for ever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AckRequests {
+    /// On the last packet of every message.
+    pub every_message: bool,
+    /// After this many packets without one; zero counts as one.
+    pub packets: u32,
+}
+
+impl Default for AckRequests {
+    /// Every message, and every 64 packets within long ones.
+    fn default() -> Self {
+        Self { every_message: true, packets: 64 }
+    }
+}
+
+/// A parameter that can't be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QpConfigError {
+    /// A queue pair number of more than 24 bits.
+    #[error("queue pair number {0:#x}; it should be at most 0xffffff")]
+    Number(u32),
+    /// The number is in use.
+    #[error("queue pair number {0:#x} is in use at this endpoint; it should be another")]
+    InUse(u32),
+    /// An MTU that RDMA doesn't have.
+    #[error("MTU {0}; it should be 256, 512, 1024, 2048 or 4096")]
+    Mtu(u16),
+    /// A window of no packet, or of more than packet numbers can tell apart.
+    #[error("window of {0} packets; it should be 1 to 8388607")]
+    Window(u32),
+    /// A DSCP of more than six bits.
+    #[error("DSCP {0}; it should be at most 63")]
+    Dscp(u8),
+    /// A timeout of zero would go back for ever at one instant.
+    #[error("retransmit timeout of 0 ns; it should be above the round-trip time")]
+    Timeout,
+}
+
+/// The largest window: half the packet numbers, so that a duplicate is never taken for a new packet.
+pub(crate) const WINDOW_LIMIT: u32 = (1 << 23) - 1;
+
+impl QpConfig {
+    /// A queue pair between `local_qp` here and `remote_qp` at `remote`: MTU 4096, packet numbers from 0, a timeout of
+    /// 1 ms, no limits.
+    pub fn new(local_qp: u32, remote_qp: u32, remote: IpAddr) -> Self {
+        Self {
+            local_qp,
+            remote_qp,
+            remote,
+            mtu: 4096,
+            source_port: 49152,
+            first_psn: Psn::new(0),
+            first_remote_psn: Psn::new(0),
+            retransmit_timeout: Nanos(1_000_000),
+            retry_limit: None,
+            window_packets: None,
+            ack_requests: AckRequests::default(),
+            ack_dscp: 0,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), QpConfigError> {
+        for number in [self.local_qp, self.remote_qp] {
+            if number > MASK_24 {
+                return Err(QpConfigError::Number(number));
+            }
+        }
+        if !matches!(self.mtu, 256 | 512 | 1024 | 2048 | 4096) {
+            return Err(QpConfigError::Mtu(self.mtu));
+        }
+        if let Some(window) = self.window_packets
+            && !(1..=WINDOW_LIMIT).contains(&window)
+        {
+            return Err(QpConfigError::Window(window));
+        }
+        if self.ack_dscp > 63 {
+            return Err(QpConfigError::Dscp(self.ack_dscp));
+        }
+        if self.retransmit_timeout == Nanos(0) {
+            return Err(QpConfigError::Timeout);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn window(&self) -> u64 {
+        self.window_packets.unwrap_or(WINDOW_LIMIT).into()
+    }
+}
