@@ -5,39 +5,52 @@
 
 use prost::Message as _;
 use prost_types::Any;
-use tonic::{Code, Status};
+use tonic::Status;
+
+pub use tonic::Code;
 
 use crate::google::rpc;
 use crate::p4::v1::Error;
 
 const ERROR_TYPE: &str = "type.googleapis.com/p4.v1.Error";
 
-/// The gRPC status of a batch from its updates' outcomes.
-///
-/// # Errors
-/// When any outcome isn't 0.
-pub fn batch(outcomes: &[Error]) -> Result<(), Status> {
+/// An error without details.
+pub fn error(code: Code, message: impl Into<String>) -> rpc::Status {
+    rpc::Status { code: code as i32, message: message.into(), details: Vec::new() }
+}
+
+/// The status of a batch from its updates' outcomes; `None` when all were made.
+pub fn batch(outcomes: &[Error]) -> Option<rpc::Status> {
     let failed = outcomes.iter().filter(|outcome| outcome.canonical_code != 0).count();
     if failed == 0 {
-        return Ok(());
+        return None;
     }
-    let message = format!("{failed} of {} updates failed", outcomes.len());
     let details = outcomes
         .iter()
         .map(|outcome| Any { type_url: ERROR_TYPE.to_owned(), value: outcome.encode_to_vec() })
         .collect();
-    let status = rpc::Status { code: Code::Unknown as i32, message: message.clone(), details };
-    Err(Status::with_details(Code::Unknown, message, status.encode_to_vec().into()))
+    let message = format!("{failed} of {} failed", outcomes.len());
+    Some(rpc::Status { code: Code::Unknown as i32, message, details })
 }
 
-/// The updates' outcomes out of a failed Write's status; empty when the status carries none (the call failed as a
-/// whole). Details that aren't `p4.v1.Error` are left out.
-pub fn outcomes(status: &Status) -> Vec<Error> {
-    if status.details().is_empty() {
-        return Vec::new();
+/// The status as gRPC carries it.
+pub fn to_tonic(status: &rpc::Status) -> Status {
+    let code = Code::from(status.code);
+    if status.details.is_empty() {
+        return Status::new(code, &status.message);
     }
-    let Ok(decoded) = rpc::Status::decode(status.details()) else { return Vec::new() };
-    decoded
+    Status::with_details(code, &status.message, status.encode_to_vec().into())
+}
+
+/// A status that gRPC carried. Details that can't be decoded are left out.
+pub fn from_tonic(status: &Status) -> rpc::Status {
+    let details = rpc::Status::decode(status.details()).map(|decoded| decoded.details).unwrap_or_default();
+    rpc::Status { code: status.code() as i32, message: status.message().to_owned(), details }
+}
+
+/// The outcomes of a failed batch, one for each update in order; empty when the call failed as a whole.
+pub fn outcomes(status: &rpc::Status) -> Vec<Error> {
+    status
         .details
         .iter()
         .filter(|any| any.type_url == ERROR_TYPE)
@@ -79,14 +92,14 @@ mod tests {
             Error { canonical_code: 0, ..Error::default() },
             Error { canonical_code: 6, message: "there".to_owned(), ..Error::default() },
         ];
-        let status = batch(&outcomes_in).unwrap_err();
-        assert_eq!(status.code(), Code::Unknown);
-        assert_eq!(outcomes(&status), outcomes_in);
+        let carried = to_tonic(&batch(&outcomes_in).unwrap());
+        assert_eq!(carried.code(), Code::Unknown);
+        assert_eq!(outcomes(&from_tonic(&carried)), outcomes_in);
         assert_eq!(code_name(outcomes_in[1].canonical_code), "ALREADY_EXISTS");
     }
 
     #[test]
     fn a_batch_without_failures_is_fine() {
-        assert!(batch(&[Error::default()]).is_ok());
+        assert_eq!(batch(&[Error::default()]), None);
     }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between client and switch.
 
+use crate::google::rpc;
 use crate::status;
 
 /// A call or the stream failed as a whole.
@@ -81,10 +82,12 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    pub(super) fn from_status(status: tonic::Status) -> WriteError {
-        let outcomes = status::outcomes(&status);
+    /// From the status of a failed Write, carried by gRPC or given in process.
+    #[must_use]
+    pub fn from_status(status: &rpc::Status) -> WriteError {
+        let outcomes = status::outcomes(status);
         if outcomes.is_empty() {
-            return WriteError::Call(status.into());
+            return WriteError::Call(status::to_tonic(status).into());
         }
         let of = outcomes.len();
         let failed = outcomes

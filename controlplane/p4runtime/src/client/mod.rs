@@ -23,6 +23,7 @@ use crate::p4::v1::{
     StreamMessageRequest, Uint128, Update, WriteRequest, get_forwarding_pipeline_config_request,
     set_forwarding_pipeline_config_request, stream_message_request, write_request,
 };
+use crate::status;
 
 /// Largest message taken or sent, octets. Pipelines and wildcard reads exceed gRPC's default of 4 MiB.
 const MESSAGE_OCTETS: usize = 256 << 20;
@@ -221,7 +222,8 @@ impl Client {
             atomicity: atomicity.into(),
             ..WriteRequest::default()
         };
-        self.stub.write(request).await.map_err(WriteError::from_status)?;
+        let answer = self.stub.write(request).await;
+        answer.map_err(|carried| WriteError::from_status(&status::from_tonic(&carried)))?;
         Ok(())
     }
 
