@@ -1,48 +1,230 @@
-//! The receiving side.
+//! The receiving side: the budget of one access link, and what it gives to whom.
+//!
+//! How credit is given (all local choices within RDCC, Credit Allocation):
+//!
+//! - **Order**: lower class first, then the earlier deadline, then weighted fair queueing (`Turn`). The
+//!   messages of one queue pair get credit in the order in which they are posted, since the later ones can't use it.
+//! - **How much**: whole Credit Units, a few at a time, up to a message's share of `G_s`: its rate's share of the link.
+//! - **When**: credit is issued no faster than the link can take the data that it brings (`credit_clock`), so that an
+//!   idle receiver doesn't give its whole budget to whoever asks first; and as long as `G_s` has room. Both are
+//!   looked at on every arrival, so that the credit of a finished message goes to the others at once.
+//! - **At what rate**: the fair share of the link among the messages that are active, plus what capped senders leave of theirs,
+//!   within the sender's cap. The sum of the rates in force stays within the link; to make room, the largest is lowered by a
+//!   refreshing grant. With more messages than `R_min` fit into the link, the rest waits in turn.
+//! - **Congestion**: `rate` holds the AIMD controller; a decrease is told to the sender at once.
+//!
+//! Nothing here looks at all associations or all messages: the cost of a grant depends on the messages that hold
+//! credit, at most link / `R_min`.
 
+mod allocation;
+mod bindings;
+mod budget;
 mod config;
+mod control;
+mod data;
+mod message;
+mod rate;
+mod requests;
+mod shares;
 
 pub use config::{ConfigError, DataArrival, Hear, ReceiverConfig, ReceiverEvent, ReceiverStats};
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::SeedableRng;
+use wire::rdcc::{AssociationId, Flags, Header, Message as RdccMessage, SequenceNumber};
 use wire::units::Nanos;
 
 use crate::Datagram;
+use crate::timers::Timers;
+use bindings::Bindings;
+use budget::Budget;
+use message::{Association, Inbound, Turn};
+use rate::AimdParameters;
+use shares::Shares;
+
+/// What a deadline is for; the number is a message slot or an association's index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// Reclamation of an expired grant.
+    Grant(u32),
+    /// Release of an unscheduled reservation.
+    Reservation(u32),
+    /// Reclamation of a cancelled message's credit.
+    Cancelled(u32),
+    /// Removal of an association without traffic.
+    Idle(u32),
+}
 
 /// The receiver's machine: the budget of one access link and all associations under it.
 #[derive(Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
+    aimd: AimdParameters,
+    rng: ChaCha20Rng,
+    associations: Vec<Option<Association>>,
+    by_id: BTreeMap<AssociationId, u32>,
+    by_origin: BTreeMap<(SocketAddr, u64), u32>,
+    by_address: BTreeMap<IpAddr, BTreeSet<u32>>,
+    free_associations: Vec<u32>,
+    /// Sum of U over the associations, at most `G_u`.
+    promised_unscheduled: u64,
+    messages: Vec<Option<Inbound>>,
+    free_slots: Vec<u32>,
+    bindings: Bindings,
+    budget: Budget,
+    shares: Shares,
+    ready: BTreeSet<Turn>,
+    /// By class: the service that the message served last had.
+    served: [u64; 8],
+    /// When the link has taken all data that credit was issued for, at exactly its capacity.
+    credit_clock: Nanos,
+    /// When a message that is ready may get credit, if only the clock stands against it.
+    clock_blocks_until: Option<Nanos>,
+    timers: Timers<Timer>,
+    transmits: VecDeque<Datagram>,
+    events: VecDeque<ReceiverEvent>,
+    stats: ReceiverStats,
 }
 
-#[expect(unused_variables, clippy::unused_self, clippy::missing_errors_doc, reason = "signatures first")]
 impl Receiver {
-    /// A receiver without associations. `seed` feeds Association IDs.
+    /// A receiver without associations. `seed` feeds Association IDs: from a secure source in production.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a configuration that can't work.
     pub fn new(config: ReceiverConfig, seed: [u8; 32]) -> Result<Self, ConfigError> {
         config.check()?;
-        Ok(Self { config })
+        let interval = Nanos(config.update_interval.0.max(1));
+        let minimum = u64::from(config.minimum_rate().0);
+        Ok(Self {
+            aimd: AimdParameters {
+                minimum,
+                alpha: u64::from(config.alpha.0),
+                beta_permille: u64::from(config.beta_permille.min(1000)),
+                interval,
+                hold: config.report_interval.max(interval),
+            },
+            rng: ChaCha20Rng::from_seed(seed),
+            associations: Vec::new(),
+            by_id: BTreeMap::new(),
+            by_origin: BTreeMap::new(),
+            by_address: BTreeMap::new(),
+            free_associations: Vec::new(),
+            promised_unscheduled: 0,
+            messages: Vec::new(),
+            free_slots: Vec::new(),
+            bindings: Bindings::default(),
+            budget: Budget::new(config.budget.0, config.unscheduled_budget.0),
+            shares: Shares::new(u64::from(config.payload_capacity().0)),
+            ready: BTreeSet::new(),
+            served: [0; 8],
+            credit_clock: Nanos(0),
+            clock_blocks_until: None,
+            timers: Timers::default(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            stats: ReceiverStats::default(),
+            config,
+        })
     }
-    /// Takes a datagram that came to the RDCC port.
-    pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {}
-    /// Takes note of data that arrived.
-    pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {}
-    /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Nanos) {}
-    /// When `handle_timeout` is to be called next.
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Grant(slot) => self.reclaim(slot, now),
+                Timer::Reservation(slot) => self.release_reservation(slot, now),
+                Timer::Cancelled(slot) => self.remove(slot, now),
+                Timer::Idle(index) => self.remove_if_idle(index, now),
+            }
+        }
+        self.allocate(now);
+    }
+
+    /// When [`Receiver::handle_timeout`] is to be called next.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        None
+        [self.timers.next(), self.clock_blocks_until].into_iter().flatten().min()
     }
+
     /// The next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Datagram> {
-        None
+        self.transmits.pop_front()
     }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ReceiverEvent> {
-        None
+        self.events.pop_front()
     }
+
     /// The counters.
     pub fn stats(&self) -> ReceiverStats {
-        ReceiverStats::default()
+        ReceiverStats {
+            budget: self.config.budget.0,
+            outstanding: self.budget.outstanding(),
+            outstanding_peak: self.budget.peak(),
+            pacing_sum: self.shares.sum(),
+            invariant_violations: self.budget.violations() + self.shares.violations(),
+            associations: self.by_id.len() as u64,
+            pending_messages: (self.messages.len() - self.free_slots.len()) as u64,
+            ..self.stats
+        }
+    }
+
+    /// Adds up all messages and compares with the running accounts: `true` when all of them agree and no rule is
+    /// broken. Its cost grows with the number of messages; it is for tests and for looking into a running receiver.
+    pub fn audit(&self) -> bool {
+        let messages = || self.messages.iter().flatten();
+        let scheduled: u64 = messages().map(|message| message.scheduled).sum();
+        let unscheduled: u64 = messages().map(|message| message.unscheduled).sum();
+        let counted = messages().filter(|message| message.live).all(|message| message.scheduled == message.granted());
+        let rates: u64 = messages().map(|message| message.rate).sum();
+        let weights: u64 = messages().filter(|m| m.active).map(|m| u64::from(m.weight)).sum();
+        let promised: u64 = self.associations.iter().flatten().map(|a| a.unscheduled_limit).sum();
+        counted
+            && (scheduled, unscheduled) == self.budget.sums()
+            && scheduled + unscheduled <= self.config.budget.0
+            && unscheduled <= self.config.unscheduled_budget.0
+            && rates == self.shares.sum()
+            && rates <= self.shares.capacity()
+            && weights == self.shares.weights()
+            && promised == self.promised_unscheduled
+            && promised <= self.config.unscheduled_budget.0
+            && self.stats().invariant_violations == 0
+    }
+
+    fn inbound(&self, slot: u32) -> Option<&Inbound> {
+        self.messages.get(slot as usize)?.as_ref()
+    }
+
+    fn inbound_mut(&mut self, slot: u32) -> Option<&mut Inbound> {
+        self.messages.get_mut(slot as usize)?.as_mut()
+    }
+
+    fn association_mut(&mut self, index: u32) -> Option<&mut Association> {
+        self.associations.get_mut(index as usize)?.as_mut()
+    }
+
+    /// Sends a message on an association, with its next sequence number.
+    fn send(&mut self, index: u32, flags: Flags, message: &RdccMessage) {
+        let epoch = self.config.epoch;
+        let Some(association) = self.association_mut(index) else { return };
+        let sequence_number = association.next_sequence;
+        association.next_sequence = sequence_number.next();
+        let header = Header { association_id: association.id, epoch, flags, sequence_number };
+        let datagram = Datagram { to: association.from, octets: message.to_octets(&header) };
+        self.transmits.push_back(datagram);
+    }
+
+    /// Sends a message outside any association: the Association ID is what the other side named.
+    fn send_outside(&mut self, to: SocketAddr, association_id: AssociationId, message: &RdccMessage) {
+        let header = Header {
+            association_id,
+            epoch: self.config.epoch,
+            flags: Flags::NONE,
+            sequence_number: SequenceNumber(0),
+        };
+        self.transmits.push_back(Datagram { to, octets: message.to_octets(&header) });
     }
 }

@@ -1,60 +1,259 @@
-//! The sending side.
+//! The sending side: associations with receivers, messages, credit, and the pace of posts.
+//!
+//! The state of each message is that of RDCC, Sender Message State Machine; where the table stands in the code:
+//!
+//! | row | function |
+//! |---|---|
+//! | NEW | `requests::begin` |
+//! | UNSCHED, report or link pause | `requests::stop_unscheduled` |
+//! | UNSCHED and SCHEDULED, all octets transmitted; SCHEDULED, Grant Limit reached | `data::posted` |
+//! | WAITING, CREDIT_GRANT | `control::grant` |
+//! | WAITING and DRAINED, request timeout; SCHEDULED, Lifetime elapsed | [`Sender::handle_timeout`] |
+//! | DRAINED, MSG_DONE | `control::done`; ours: it completes any live state |
+//! | CANCEL, ERROR | `control::error`, `requests::abort` |
+//! | UNKNOWN_ASSOCIATION, new Epoch | `establish::lost`, `establish::restart_messages` |
 
+mod association;
 mod config;
+mod control;
+mod data;
+mod establish;
+mod message;
+mod pacer;
+mod requests;
+mod rtt;
+mod status;
 
 pub use config::{Binding, MessageSpec, SendPermit, SenderConfig, SenderEvent, SenderStats, SubmitError};
 
 use core::net::SocketAddr;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use wire::rdcc::MessageId;
+use rand_chacha::ChaCha20Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use wire::rdcc::{Flags, Header, Message as RdccMessage, MessageId};
 use wire::units::Nanos;
 
 use crate::Datagram;
+use crate::timers::Timers;
+use association::{Association, Phase};
+use data::SendQueue;
+use message::{Message, State};
+
+/// Association index and Message ID.
+type Key = (u32, u64);
+
+/// What a deadline is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// Repetition of `ASSOC_REQUEST`.
+    Establish(u32),
+    /// Repetition of `CREDIT_REQUEST`.
+    Request(Key),
+    /// End of a grant's Lifetime.
+    Lifetime(Key),
+    /// Repetition of `SENDER_STATUS`.
+    Status,
+}
 
 /// The sender's machine: all associations of one host that sends.
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
+    rng: ChaCha20Rng,
+    associations: Vec<Association>,
+    by_peer: BTreeMap<SocketAddr, u32>,
+    timers: Timers<Timer>,
+    queue: SendQueue,
+    /// When the link has taken the octets permitted so far.
+    link_free_at: Nanos,
+    /// Associations that hold unused credit.
+    holding: BTreeSet<u32>,
+    /// Sum of the unused credit of all associations.
+    unused: u64,
+    /// Whether the Backlog Threshold is exceeded.
+    congested: bool,
+    transmits: VecDeque<Datagram>,
+    events: VecDeque<SenderEvent>,
+    stats: SenderStats,
 }
 
-#[expect(unused_variables, clippy::unused_self, clippy::missing_errors_doc, reason = "signatures first")]
 impl Sender {
-    /// A sender without associations. `seed` feeds nonces and start delays: from a secure source in production.
+    /// A sender without associations. `seed` feeds nonces and start delays: in production it comes from a
+    /// cryptographically secure source (RDCC, Association Establishment), and feeds a cryptographic generator.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
-        Self { config }
+        Self {
+            config,
+            rng: ChaCha20Rng::from_seed(seed),
+            associations: Vec::new(),
+            by_peer: BTreeMap::new(),
+            timers: Timers::default(),
+            queue: SendQueue::default(),
+            link_free_at: Nanos(0),
+            holding: BTreeSet::new(),
+            unused: 0,
+            congested: false,
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            stats: SenderStats::default(),
+        }
     }
-    /// Starts an association with the receiver at `peer` unless there is one. `submit` does this too.
+
+    /// Starts an association with the receiver at `peer` unless there is one. [`Sender::submit`] does this too.
+    ///
+    /// # Errors
+    /// [`SubmitError::NotTheRdccPort`]; [`SubmitError::NotSupported`] and [`SubmitError::Refused`] when an earlier
+    /// attempt ended so ([`Sender::forget`] allows another one).
     pub fn associate(&mut self, peer: SocketAddr, now: Nanos) -> Result<(), SubmitError> {
-        Ok(())
+        self.association_with(peer, now).map(|_| ())
     }
-    /// Hands over a message.
-    pub fn submit(&mut self, peer: SocketAddr, spec: MessageSpec, now: Nanos) -> Result<MessageId, SubmitError> {
-        Ok(MessageId(1))
+
+    /// Hands over a message. It starts when the association is up.
+    ///
+    /// # Errors
+    /// Those of [`Sender::associate`], [`SubmitError::Empty`] and [`SubmitError::TooManyPending`].
+    pub fn submit(
+        &mut self,
+        peer: SocketAddr,
+        spec: MessageSpec,
+        now: Nanos,
+    ) -> Result<MessageId, SubmitError> {
+        if spec.length.0 == 0 {
+            return Err(SubmitError::Empty);
+        }
+        let index = self.association_with(peer, now)?;
+        let association = &mut self.associations[index as usize];
+        let pending = association.messages.len();
+        if pending >= self.config.max_pending_messages {
+            return Err(SubmitError::TooManyPending { pending });
+        }
+        // RDCC, Credit Requests and Grants: Message IDs increase and are not reused.
+        let id = association.next_message;
+        association.next_message += 1;
+        association.messages.insert(id, Message::new(spec));
+        if association.is_up() {
+            self.begin((index, id), now);
+        }
+        Ok(MessageId(id))
     }
-    /// The message sequence number that the next RDMA message on a queue pair will get, where it isn't 0.
-    pub fn set_next_msn(&mut self, peer: SocketAddr, destination_qp: u32, msn: u32) {}
-    /// Takes a datagram that came to the RDCC port.
-    pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {}
-    /// Does what is due.
-    pub fn handle_timeout(&mut self, now: Nanos) {}
-    /// When `handle_timeout` (and then `poll_send`) is to be called next.
+
+    /// Gives a message up: `CANCEL` to the receiver, [`SenderEvent::MessageAborted`] to the application. Nothing
+    /// happens if it is not pending.
+    pub fn cancel(&mut self, peer: SocketAddr, message: MessageId, now: Nanos) {
+        let Some(&index) = self.by_peer.get(&peer) else { return };
+        self.cancel_message((index, message.0), now);
+    }
+
+    /// The message sequence number that the next post on a queue pair gets at the receiver, where it isn't 0. To be
+    /// called before the first message of that queue pair is submitted.
+    pub fn set_next_msn(&mut self, peer: SocketAddr, destination_qp: u32, msn: u32) {
+        if let Some(&index) = self.by_peer.get(&peer) {
+            let queue_pairs = &mut self.associations[index as usize].queue_pairs;
+            queue_pairs.entry(destination_qp).or_default().next_post = msn & MSN_MASK;
+        }
+    }
+
+    /// Forgets a receiver that refused or never answered, so that the next [`Sender::associate`] asks it again.
+    pub fn forget(&mut self, peer: SocketAddr) {
+        if let Some(&index) = self.by_peer.get(&peer)
+            && matches!(self.associations[index as usize].phase, Phase::Refused | Phase::Unanswered)
+        {
+            self.by_peer.remove(&peer);
+        }
+    }
+
+    /// The local link was paused by PFC: unscheduled transmission stops (RDCC, Unscheduled Transmission, rule 5).
+    pub fn handle_link_pause(&mut self, now: Nanos) {
+        self.stop_unscheduled(now);
+    }
+
+    /// Does what is due at `now`.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(timer) = self.timers.pop_due(now) {
+            match timer {
+                Timer::Establish(index) => self.repeat_establishment(index, now),
+                Timer::Request(key) => self.repeat_request(key, now),
+                Timer::Lifetime(key) => self.lifetime_elapsed(key, now),
+                Timer::Status => self.repeat_status(now),
+            }
+        }
+    }
+
+    /// When [`Sender::handle_timeout`] and then [`Sender::poll_send`] are to be called next: the earliest deadline
+    /// or the time of the next permit.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        None
+        let send = self.queue.next().map(|at| at.max(self.link_free_at));
+        [self.timers.next(), send].into_iter().flatten().min()
     }
+
     /// The next datagram to send.
     pub fn poll_transmit(&mut self) -> Option<Datagram> {
-        None
+        self.transmits.pop_front()
     }
-    /// The next permit to post data, if one is due.
-    pub fn poll_send(&mut self, now: Nanos) -> Option<SendPermit> {
-        None
-    }
+
     /// The next event.
     pub fn poll_event(&mut self) -> Option<SenderEvent> {
-        None
+        self.events.pop_front()
     }
+
     /// The counters.
     pub fn stats(&self) -> SenderStats {
-        SenderStats::default()
+        self.stats
+    }
+
+    /// Octets of `message` not yet posted; `None` when it is not pending.
+    pub fn remaining(&self, peer: SocketAddr, message: MessageId) -> Option<u64> {
+        let index = *self.by_peer.get(&peer)?;
+        let message = self.associations.get(index as usize)?.messages.get(&message.0)?;
+        Some(message.spec.length.0 - message.transmitted)
+    }
+
+    fn association_with(&mut self, peer: SocketAddr, now: Nanos) -> Result<u32, SubmitError> {
+        if peer.port() != self.config.rdcc_port {
+            return Err(SubmitError::NotTheRdccPort { peer, rdcc_port: self.config.rdcc_port });
+        }
+        if let Some(&index) = self.by_peer.get(&peer) {
+            return match self.associations[index as usize].phase {
+                Phase::Unanswered => Err(SubmitError::NotSupported),
+                Phase::Refused => Err(SubmitError::Refused),
+                Phase::Requesting { .. } | Phase::Up => Ok(index),
+            };
+        }
+        let index = u32::try_from(self.associations.len()).unwrap_or(u32::MAX);
+        let nonce = self.rng.next_u64();
+        self.associations.push(Association::new(peer, nonce, now));
+        self.by_peer.insert(peer, index);
+        self.request_association(index, now);
+        Ok(index)
+    }
+
+    fn association(&mut self, index: u32) -> &mut Association {
+        &mut self.associations[index as usize]
+    }
+
+    fn message(&mut self, key: Key) -> Option<&mut Message> {
+        self.associations[key.0 as usize].messages.get_mut(&key.1)
+    }
+
+    fn state(&mut self, key: Key) -> Option<State> {
+        self.message(key).map(|message| message.state)
+    }
+
+    /// Sends a message on an association, with its next sequence number.
+    fn send(&mut self, index: u32, flags: Flags, message: &RdccMessage) {
+        let association = self.association(index);
+        let request = matches!(message, RdccMessage::AssocRequest(_));
+        let header = Header {
+            // RDCC, Common Header: zero in ASSOC_REQUEST.
+            association_id: if request { wire::rdcc::AssociationId(0) } else { association.id },
+            epoch: if request { wire::rdcc::Epoch(0) } else { association.epoch },
+            flags,
+            sequence_number: association.take_sequence(),
+        };
+        let datagram = Datagram { to: association.peer, octets: message.to_octets(&header) };
+        self.transmits.push_back(datagram);
     }
 }
+
+/// Message sequence numbers have 24 bits.
+const MSN_MASK: u32 = 0x00ff_ffff;

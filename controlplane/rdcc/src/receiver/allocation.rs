@@ -1,0 +1,308 @@
+//! RDCC, Credit Allocation: which message gets credit, how much of it, and at what rate.
+
+use wire::rdcc::{CreditGrant, Flags, Message as RdccMessage, MessageId};
+use wire::units::{MbitPerSec, Micros, Nanos, Octets};
+
+use super::message::{Inbound, Turn};
+use super::shares::Held;
+use super::{Receiver, Timer};
+
+/// Ours: a grant gives up to this part of `G_s` at a time, at least one and at most [`LARGEST_QUANTUM`] Credit Units,
+/// which keeps the number of grants down without holding much back.
+const QUANTUM_DIVISOR: u64 = 16;
+const LARGEST_QUANTUM: u64 = 4;
+/// Ours: the credit clock lets this many Credit Units follow at once.
+const CLOCK_BURST_UNITS: u64 = 4;
+/// A rate is lowered to make room for others only if it is more than 1/16 above its share.
+const WORTH_LOWERING: u64 = 16;
+
+impl Receiver {
+    fn unit(&self) -> u64 {
+        self.config.credit_unit.0
+    }
+
+    fn quantum(&self) -> u64 {
+        (self.budget.scheduled_limit() / self.unit() / QUANTUM_DIVISOR).clamp(1, LARGEST_QUANTUM)
+    }
+
+    /// How long the link is busy with `octets` of payload.
+    pub(super) fn link_time(&self, octets: u64) -> Nanos {
+        let capacity = u32::try_from(self.shares.capacity()).unwrap_or(u32::MAX);
+        MbitPerSec(capacity).transmission_time(Octets(octets)).unwrap_or(Nanos(0))
+    }
+
+    /// Gives credit as long as somebody wants it and budget, link and rates allow.
+    pub(super) fn allocate(&mut self, now: Nanos) {
+        self.clock_blocks_until = None;
+        while let Some(&turn) = self.ready.first() {
+            let burst = self.link_time(CLOCK_BURST_UNITS * self.unit());
+            let opens = self.credit_clock.saturating_sub(burst);
+            if opens > now {
+                self.clock_blocks_until = Some(opens);
+                return;
+            }
+            let Some(message) = self.inbound(turn.slot) else {
+                self.ready.remove(&turn);
+                continue;
+            };
+            // What a reclaimed grant gave revives with any new one, so all of it is charged again.
+            let revived = if message.live { 0 } else { message.granted() };
+            let held = message.scheduled + revived;
+            let rest = message.length - message.issued.max(message.base());
+            let room = self.window(turn.slot, now).saturating_sub(held);
+            let step = self.quantum() * self.unit();
+            // A message without any credit always gets one unit; a revived grant may be all there is to give.
+            let fresh = rest.min(step.min(whole_units(room, self.unit())));
+            let fresh = if held == 0 { fresh.max(rest.min(self.unit())) } else { fresh };
+            if fresh == 0 && revived == 0 {
+                self.unready(turn.slot);
+                continue;
+            }
+            if revived + fresh > self.budget.free_scheduled() {
+                return;
+            }
+            let Some(held) = self.rate_for(turn.slot, now) else { return };
+            let limit = self.limit_after(turn.slot, fresh);
+            self.grant(turn.slot, limit, held, now);
+        }
+    }
+
+    /// The Grant Limit that gives `fresh` more octets: a whole number of Credit Units, or the message's end.
+    fn limit_after(&self, slot: u32, fresh: u64) -> u64 {
+        let Some(message) = self.inbound(slot) else { return 0 };
+        let from = message.issued.max(message.base());
+        if fresh == 0 {
+            return message.issued;
+        }
+        let limit = (from + fresh).min(message.length);
+        if limit == message.length { limit } else { (limit / self.unit() * self.unit()).max(message.issued) }
+    }
+
+    /// How much credit a message may hold: its rate's share of `G_s`, in whole units, rounded up.
+    fn window(&mut self, slot: u32, now: Nanos) -> u64 {
+        let target = u128::from(self.target(slot, now).rate);
+        let share = u128::from(self.budget.scheduled_limit()) * target / u128::from(self.shares.capacity().max(1));
+        u64::try_from(share).unwrap_or(u64::MAX).div_ceil(self.unit()) * self.unit()
+    }
+
+    /// The rate that a message should have now, and what its sender's cap leaves of its fair share.
+    pub(super) fn target(&mut self, slot: u32, now: Nanos) -> Held {
+        let Some(message) = self.inbound(slot) else { return Held::default() };
+        let (weight, index, own_slack) = (message.weight, message.association, message.slack);
+        let fair = self.shares.fair(weight).max(self.aimd.minimum.min(self.shares.capacity()));
+        let cap = self.sender_cap(index, now);
+        if cap < fair {
+            return Held { rate: cap.max(1), slack: fair - cap };
+        }
+        // Its own slack of before is no gift to itself.
+        let extra = self.shares.extra(weight).saturating_sub(own_slack);
+        Held { rate: (fair + extra).min(cap), slack: 0 }
+    }
+
+    /// The most that each active message of a sender may have: line rate, the sender's own suggestion (rule 3), and
+    /// the AIMD controller (rule 2).
+    fn sender_cap(&mut self, index: u32, now: Nanos) -> u64 {
+        let aimd = self.aimd;
+        let capacity = self.shares.capacity();
+        // RDCC, Sender Backlog Indication: a suggestion holds for four default Grant Lifetimes.
+        let holds = Nanos(self.config.grant_lifetime.nanos().0.saturating_mul(4));
+        let Some(association) = self.association_mut(index) else { return 0 };
+        let suggested = association.suggestion.filter(|&(_, at)| now <= at + holds).map_or(u64::MAX, |(rate, _)| rate);
+        let maximum = association.line_rate.min(suggested);
+        let cap = association.aimd.cap(maximum.min(capacity), &aimd, now).unwrap_or(u64::MAX);
+        maximum.min(cap).min(capacity) / association.active.max(1)
+    }
+
+    /// A rate for a message, with the sum of all within the link; `None` when it has to wait for its turn.
+    fn rate_for(&mut self, slot: u32, now: Nanos) -> Option<Held> {
+        let target = self.target(slot, now);
+        let own = self.inbound(slot)?.rate;
+        let least = target.rate.min(self.aimd.minimum);
+        // Half the share is enough to begin with: the rest follows as the others' next grants carry their lower rates.
+        let wanted = (target.rate / 2).max(least);
+        while self.shares.room(own) < wanted {
+            let (rate, other) = self.shares.largest_beside(slot)?;
+            let share = self.target(other, now);
+            if share.rate + share.rate / WORTH_LOWERING >= rate {
+                break;
+            }
+            self.refresh(other, share, now);
+        }
+        let rate = target.rate.min(self.shares.room(own));
+        (rate >= least).then_some(Held { rate, slack: target.slack })
+    }
+
+    /// Issues a grant up to `limit`.
+    fn grant(&mut self, slot: u32, limit: u64, held: Held, now: Nanos) {
+        let Some(message) = self.inbound_mut(slot) else { return };
+        let from = message.issued.max(message.base());
+        let fresh = limit.saturating_sub(from);
+        if fresh > 0 && message.probe.is_none() {
+            // The first of the fresh octets goes when the credit held before is used up at the sender's pace.
+            let ahead = message.scheduled.saturating_mul(8000) / held.rate.max(1);
+            message.probe = Some((from + 1, now, Nanos(ahead)));
+        }
+        message.issued = message.issued.max(limit);
+        message.live = true;
+        let turn = message.turn.take();
+        let weight = u64::from(message.weight);
+        let class = usize::from(message.class.min(7));
+        let start = message.service;
+        // Scaled, so that small grants to heavy messages count.
+        message.service += (fresh << 8) / weight;
+        if let Some(turn) = turn {
+            self.ready.remove(&turn);
+        }
+        self.served[class] = self.served[class].max(start);
+        self.stats.credit_granted += fresh;
+        self.credit_clock = self.credit_clock.max(now) + self.link_time(fresh);
+        self.recount(slot);
+        self.hold(slot, held);
+        self.send_grant(slot, now);
+        self.settle(slot, now);
+        self.pass_on(slot, now);
+    }
+
+    /// A message with all the credit it needs lets the next of its queue pair get some.
+    fn pass_on(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound(slot).filter(|message| !message.needs_credit()) else { return };
+        let (index, qp) = (message.association, message.binding.destination_qp);
+        if let Some(from) = self.association_mut(index).map(|association| association.from.ip()) {
+            self.settle_queue_pair(from, qp, now);
+        }
+    }
+
+    /// Repeats the limit with a new rate and lifetime; it costs no budget.
+    pub(super) fn refresh(&mut self, slot: u32, held: Held, now: Nanos) {
+        self.hold(slot, held);
+        self.stats.refreshes += 1;
+        self.send_grant(slot, now);
+    }
+
+    /// Refreshes a message's grant at its present share, as far as there is room.
+    pub(super) fn refresh_in_place(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound(slot) else { return };
+        let own = message.rate;
+        let target = self.target(slot, now);
+        let rate = target.rate.min(self.shares.room(own)).max(1);
+        self.refresh(slot, Held { rate, slack: target.slack }, now);
+    }
+
+    fn hold(&mut self, slot: u32, held: Held) {
+        let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let before = Held { rate: message.rate, slack: message.slack };
+        (message.rate, message.slack) = (held.rate, held.slack);
+        self.shares.change(slot, message.weight, before, held);
+        let index = message.association;
+        if let Some(association) = self.association_mut(index) {
+            association.rate = association.rate - before.rate + held.rate;
+        }
+    }
+
+    fn send_grant(&mut self, slot: u32, now: Nanos) {
+        let lifetime = self.config.grant_lifetime;
+        // RDCC, Receiver Credit Budget: an expired grant is reclaimed Lifetime + 2 * D_max after it was sent.
+        let reclaim = now + lifetime.nanos() + self.config.d_max + self.config.d_max;
+        let Some(message) = self.inbound_mut(slot) else { return };
+        message.granted_at = now;
+        let grant = CreditGrant {
+            message_id: MessageId(message.id),
+            grant_limit: Octets(message.issued),
+            pacing_rate: MbitPerSec(u32::try_from(message.rate.max(1)).unwrap_or(u32::MAX)),
+            lifetime: Micros(lifetime.0),
+        };
+        let flags = if message.issued == message.length { Flags::FINAL } else { Flags::NONE };
+        let index = message.association;
+        self.stats.grants += 1;
+        self.timers.set(Timer::Grant(slot), reclaim);
+        self.send(index, flags, &RdccMessage::CreditGrant(grant));
+    }
+
+    /// Brings a message's parts of the budget in line with what was received and issued.
+    pub(super) fn recount(&mut self, slot: u32) {
+        let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let announced = if message.reserved { message.announced.saturating_sub(message.received) } else { 0 };
+        let granted = if message.live { message.granted() } else { 0 };
+        self.budget.move_unscheduled(message.unscheduled, announced);
+        self.budget.move_scheduled(message.scheduled, granted);
+        (message.unscheduled, message.scheduled) = (announced, granted);
+        message.reserved = announced > 0;
+        message.live = granted > 0;
+    }
+
+    /// Brings a message's place among those that share the link, and in the order of those that get credit, in line
+    /// with its state.
+    pub(super) fn settle(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound(slot) else { return };
+        let needs = message.needs_credit() && self.is_first_of_queue_pair(message, slot);
+        let active = needs || message.scheduled > 0;
+        if message.scheduled == 0 && message.rate > 0 {
+            self.hold(slot, Held::default());
+            self.timers.clear(Timer::Grant(slot));
+        }
+        self.set_active(slot, active);
+        if !needs {
+            self.unready(slot);
+        } else if self.inbound(slot).is_some_and(|message| message.turn.is_none()) {
+            self.line_up(slot, now);
+        }
+    }
+
+    fn set_active(&mut self, slot: u32, active: bool) {
+        let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        if message.active == active {
+            return;
+        }
+        message.active = active;
+        self.shares.set_active(message.weight, active);
+        let index = message.association;
+        if let Some(association) = self.association_mut(index) {
+            association.active = if active { association.active + 1 } else { association.active.saturating_sub(1) };
+        }
+    }
+
+    /// Puts a message in line if a worthwhile grant fits its window; otherwise its next arrival brings it here again.
+    fn line_up(&mut self, slot: u32, now: Nanos) {
+        let window = self.window(slot, now);
+        let step = (self.quantum() * self.unit()).min((window / 2).max(self.unit()));
+        let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let rest = message.length - message.issued.max(message.base());
+        if message.scheduled > 0 && message.scheduled + rest.min(step) > window {
+            return;
+        }
+        message.service = message.service.max(self.served[usize::from(message.class.min(7))]);
+        let turn =
+            Turn { class: message.class, deadline: message.deadline, service: message.service, slot };
+        message.turn = Some(turn);
+        self.ready.insert(turn);
+    }
+
+    fn unready(&mut self, slot: u32) {
+        if let Some(turn) = self.inbound_mut(slot).and_then(|message| message.turn.take()) {
+            self.ready.remove(&turn);
+        }
+    }
+
+    /// Whether no message before it on its queue pair still needs credit.
+    fn is_first_of_queue_pair(&self, message: &Inbound, slot: u32) -> bool {
+        let Some(from) = self.associations.get(message.association as usize).and_then(Option::as_ref) else {
+            return false;
+        };
+        let order = self.bindings.order(from.from.ip(), message.binding.destination_qp);
+        let mut needing = order.filter(|&slot| self.inbound(slot).is_some_and(Inbound::needs_credit));
+        needing.next() == Some(slot)
+    }
+
+    /// Settles all messages of a queue pair: their order changed, or the first of them has all the credit it needs.
+    pub(super) fn settle_queue_pair(&mut self, from: core::net::IpAddr, qp: u32, now: Nanos) {
+        let slots: Vec<u32> = self.bindings.order(from, qp).collect();
+        for slot in slots {
+            self.settle(slot, now);
+        }
+    }
+}
+
+/// `octets` rounded down to whole Credit Units.
+fn whole_units(octets: u64, unit: u64) -> u64 {
+    octets / unit * unit
+}

@@ -1,0 +1,211 @@
+//! Datagrams from senders and from congestion reporting nodes, and associations.
+
+use core::net::{IpAddr, SocketAddr};
+use std::collections::BTreeMap;
+
+use rand_chacha::rand_core::Rng;
+use wire::rdcc::{
+    AssocAccept, AssocRequest, AssociationId, Capabilities, CongestionReport, Direction, ErrorMessage, Flags,
+    Header, Message as RdccMessage, MessageId, Reason, SequenceNumber,
+};
+use wire::units::{Nanos, Octets};
+
+use super::message::Association;
+use super::rate::{Aimd, LEAST_SIGNAL};
+use super::{Receiver, ReceiverEvent, Timer};
+
+impl Receiver {
+    /// Takes the UDP payload of a datagram that came to the RDCC port from `from`. What isn't for a receiver, can't be
+    /// decoded or is stale is ignored and counted.
+    pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
+        let Ok((header, message)) = wire::rdcc::decode(octets) else {
+            self.stats.datagrams_ignored += 1;
+            return;
+        };
+        match &message {
+            RdccMessage::CongestionReport(report) => self.report(from.ip(), report, now),
+            RdccMessage::AssocRequest(request) => self.assoc_request(from, header, request, now),
+            _ => self.handle_associated(from, header, &message, now),
+        }
+        self.allocate(now);
+    }
+
+    fn handle_associated(&mut self, from: SocketAddr, header: Header, message: &RdccMessage, now: Nanos) {
+        let known = self.by_id.get(&header.association_id).copied();
+        let Some(index) = known.filter(|_| header.epoch == self.config.epoch) else {
+            // RDCC, Credit Allocation, rule 4, and Error Handling and Recovery.
+            if let RdccMessage::CreditRequest(request) = message {
+                let error = ErrorMessage {
+                    reason: Reason::UNKNOWN_ASSOCIATION,
+                    message_id: request.message_id,
+                };
+                self.send_outside(from, header.association_id, &RdccMessage::Error(error));
+            } else {
+                self.stats.datagrams_ignored += 1;
+            }
+            return;
+        };
+        let Some(association) = self.association_mut(index) else { return };
+        let fresh = association.newest.is_none_or(|newest| header.sequence_number.is_newer_than(newest));
+        if association.from != from || !fresh {
+            self.stats.datagrams_ignored += 1;
+            return;
+        }
+        association.newest = Some(header.sequence_number);
+        association.last_traffic = now;
+        match message {
+            RdccMessage::CreditRequest(request) => self.credit_request(index, request, now),
+            RdccMessage::SenderStatus(status) => self.sender_status(index, status, now),
+            RdccMessage::CreditReturn(credit) => self.credit_return(index, credit, now),
+            RdccMessage::Cancel(cancel) => self.cancelled(index, cancel, now),
+            _ => self.stats.datagrams_ignored += 1,
+        }
+    }
+
+    fn assoc_request(&mut self, from: SocketAddr, header: Header, request: &AssocRequest, now: Nanos) {
+        if let Some(&index) = self.by_origin.get(&(from, request.sender_nonce)) {
+            if let Some(association) = self.association_mut(index) {
+                association.last_traffic = now;
+            }
+            // Idempotent: the same Association ID again. Acknowledgments of parameter updates need no answer.
+            if !header.flags.contains(Flags::UPDATE_ACKNOWLEDGMENT) {
+                self.accept(index);
+            }
+            return;
+        }
+        if header.flags.contains(Flags::UPDATE_ACKNOWLEDGMENT) {
+            self.stats.datagrams_ignored += 1;
+            return;
+        }
+        if self.by_id.len() >= self.config.max_associations {
+            // RDCC, Security Considerations: refuse new ones rather than evict active ones.
+            let error = ErrorMessage { reason: Reason::ASSOC_REFUSED, message_id: MessageId(0) };
+            self.send_outside(from, AssociationId(0), &RdccMessage::Error(error));
+            return;
+        }
+        let index = self.admit(from, request, now);
+        self.accept(index);
+        self.events.push_back(ReceiverEvent::AssociationUp { from });
+    }
+
+    fn admit(&mut self, from: SocketAddr, request: &AssocRequest, now: Nanos) -> u32 {
+        let id = loop {
+            let id = AssociationId(self.rng.next_u32());
+            if id != AssociationId(0) && !self.by_id.contains_key(&id) {
+                break id;
+            }
+        };
+        // RDCC, Unscheduled Transmission: the sum of U over all associations stays within G_u.
+        let wished = self.config.unscheduled_limit.0.min(u64::from(u32::MAX));
+        let room = self.config.unscheduled_budget.0.saturating_sub(self.promised_unscheduled);
+        let unscheduled_limit = if wished <= room { wished } else { 0 };
+        self.promised_unscheduled += unscheduled_limit;
+        let association = Association {
+            id,
+            from,
+            nonce: request.sender_nonce,
+            capabilities: request.capabilities,
+            line_rate: self.in_payload(u64::from(request.line_rate.0)).max(1),
+            unscheduled_limit,
+            next_sequence: SequenceNumber(1),
+            newest: None,
+            last_traffic: now,
+            messages: BTreeMap::new(),
+            completed: BTreeMap::new(),
+            forgotten: 0,
+            aimd: Aimd::default(),
+            rate: 0,
+            active: 0,
+            suggestion: None,
+            window: (0, 0),
+            window_start: now,
+        };
+        let index = self.free_associations.pop().unwrap_or_else(|| {
+            self.associations.push(None);
+            u32::try_from(self.associations.len() - 1).unwrap_or(u32::MAX)
+        });
+        self.associations[index as usize] = Some(association);
+        self.by_id.insert(id, index);
+        self.by_origin.insert((from, request.sender_nonce), index);
+        self.by_address.entry(from.ip()).or_default().insert(index);
+        self.timers.set(Timer::Idle(index), now + self.config.idle_timeout);
+        index
+    }
+
+    fn accept(&mut self, index: u32) {
+        let config = &self.config;
+        let (jitter, lifetime) = (config.start_jitter, config.grant_lifetime);
+        let (backlog, unit) = (config.backlog_threshold.saturating_32(), config.credit_unit.saturating_32());
+        let Some(association) = self.association_mut(index) else { return };
+        let accept = AssocAccept {
+            sender_nonce: association.nonce,
+            capabilities: Capabilities::STATUS.with(Capabilities::CRN),
+            unscheduled_limit: Octets(association.unscheduled_limit).saturating_32(),
+            start_jitter: jitter,
+            backlog_threshold: backlog,
+            grant_lifetime: lifetime,
+            credit_unit: unit,
+        };
+        self.send(index, Flags::NONE, &RdccMessage::AssocAccept(accept));
+    }
+
+    /// RDCC, Association Establishment: an association without traffic for the idle time is removed, and all of its
+    /// credit reclaimed.
+    pub(super) fn remove_if_idle(&mut self, index: u32, now: Nanos) {
+        let idle = self.config.idle_timeout;
+        let Some(association) = self.association_mut(index) else { return };
+        let until = association.last_traffic + idle;
+        if now < until {
+            self.timers.set(Timer::Idle(index), until);
+            return;
+        }
+        let slots: Vec<u32> = association.messages.values().copied().collect();
+        for slot in slots {
+            self.stats.credit_reclaimed += self.inbound(slot).map_or(0, |message| message.scheduled);
+            self.remove(slot, now);
+        }
+        let Some(association) = self.associations[index as usize].take() else { return };
+        self.free_associations.push(index);
+        self.promised_unscheduled -= association.unscheduled_limit;
+        self.by_id.remove(&association.id);
+        self.by_origin.remove(&(association.from, association.nonce));
+        let address = association.from.ip();
+        if let Some(others) = self.by_address.get_mut(&address) {
+            others.remove(&index);
+            if others.is_empty() {
+                self.by_address.remove(&address);
+                self.bindings.forget_early(address);
+            }
+        }
+    }
+
+    /// RDCC, On-Path Congestion Reporting: only from configured nodes, only toward the receiver, only for flows of our
+    /// senders; it lowers that sender's rate and can't raise anything.
+    fn report(&mut self, from: IpAddr, report: &CongestionReport, now: Nanos) {
+        let believed = self.config.hear.reports
+            && report.direction == Direction::TO_RECEIVER
+            && self.config.crn_addresses.contains(&from);
+        let senders = if believed { self.by_address.get(&report.flow.source()) } else { None };
+        let Some(senders) = senders else {
+            self.stats.reports_ignored += 1;
+            return;
+        };
+        self.stats.reports_heard += 1;
+        let strength = (u32::from(report.congestion_degree) * LEAST_SIGNAL).max(LEAST_SIGNAL);
+        // The node counts whole packets, Pacing Rates count payload.
+        let rate = u64::from(report.suggested_rate.0);
+        let suggested = (rate > 0).then(|| self.in_payload(rate).max(1));
+        for index in senders.iter().copied().collect::<Vec<_>>() {
+            if let Some(association) = self.association_mut(index) {
+                association.aimd.signal(strength, suggested, now);
+            }
+            self.adjust(index, now);
+        }
+    }
+
+    /// A rate on the link in payload.
+    fn in_payload(&self, rate: u64) -> u64 {
+        let unit = self.config.credit_unit.0;
+        rate * unit / (unit + self.config.unit_overhead.0)
+    }
+}

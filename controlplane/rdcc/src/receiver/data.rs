@@ -1,0 +1,200 @@
+//! Data that arrives, and what becomes of a message: completion, reclamation, removal.
+
+use core::net::IpAddr;
+
+use wire::rdcc::{Flags, Message as RdccMessage, MessageId, MsgDone};
+use wire::units::{Nanos, Octets};
+
+use super::rate::FULL;
+use super::{DataArrival, Receiver, ReceiverEvent, Timer};
+
+/// Completed messages remembered per association.
+const REMEMBERED_MESSAGES: usize = 1024;
+
+impl Receiver {
+    /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
+    pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {
+        let octets = u64::from(arrival.octets);
+        match self.bindings.find(arrival.from, arrival.qp, arrival.msn) {
+            Some(slot) => self.receive(slot, octets, arrival.ce, now),
+            None => {
+                let known = self.by_address.contains_key(&arrival.from);
+                if !known || !self.bindings.keep_early(arrival.from, arrival.qp, arrival.msn, arrival.octets) {
+                    self.stats.unmatched_octets += octets;
+                }
+            }
+        }
+        self.allocate(now);
+    }
+
+    /// Counts octets of a message.
+    pub(super) fn receive(&mut self, slot: u32, octets: u64, ce: bool, now: Nanos) {
+        let Some(message) = self.inbound_mut(slot) else { return };
+        let index = message.association;
+        let allowed = message.issued.max(message.announced);
+        let total = message.received + octets;
+        message.received = total.min(message.length);
+        let id = message.id;
+        let excess = total.saturating_sub(allowed);
+        let newly_barred = excess > 0 && !core::mem::replace(&mut message.barred, true);
+        let complete = message.received == message.length;
+        let rtt = message.probe.filter(|&(offset, ..)| message.received >= offset);
+        if rtt.is_some() {
+            message.probe = None;
+        }
+        let refresh_after = Nanos(self.config.grant_lifetime.nanos().0 / 2);
+        if excess > 0 {
+            // RDCC, Error Handling and Recovery: no further credit for this message.
+            self.stats.excess_octets += excess.min(octets);
+        }
+        self.observe(index, octets, ce, rtt.map(|(_, since, pace)| (now - since).saturating_sub(pace)), now);
+        if newly_barred && let Some(from) = self.association_mut(index).map(|association| association.from) {
+            self.events.push_back(ReceiverEvent::BeyondCredit { from, message: MessageId(id), octets: excess });
+        }
+        self.recount(slot);
+        if complete {
+            self.complete(slot, now);
+            return;
+        }
+        // A sender slowed down may need longer than a Lifetime for the credit it holds: as long as its data comes,
+        // the grant is renewed before it runs out.
+        if let Some(message) = self.inbound(slot)
+            && message.live
+            && !message.cancelled
+            && now >= message.granted_at + refresh_after
+        {
+            self.refresh_in_place(slot, now);
+        }
+        self.settle(slot, now);
+    }
+
+    /// Congestion signals in the data itself: marks, and the delay of a round trip (RDCC, Credit Allocation, rule 2).
+    fn observe(&mut self, index: u32, octets: u64, ce: bool, rtt: Option<Nanos>, now: Nanos) {
+        let (hear, target, interval) = (self.config.hear, self.config.delay_target, self.aimd.interval);
+        let marked = if ce { octets } else { 0 };
+        self.stats.ce_octets += marked;
+        let Some(association) = self.association_mut(index) else { return };
+        association.last_traffic = now;
+        association.window.0 += octets;
+        association.window.1 += marked;
+        let mut strength = 0;
+        if now >= association.window_start + interval {
+            let (all, ce) = core::mem::take(&mut association.window);
+            association.window_start = now;
+            if hear.ecn && ce > 0 {
+                strength = fraction(ce, all);
+            }
+        }
+        if let Some(rtt) = rtt.filter(|&rtt| hear.delay && rtt > target) {
+            // Normalized: an excess as large as the target itself is full strength.
+            strength = strength.max(fraction(rtt.0 - target.0, target.0));
+        }
+        if strength > 0 {
+            association.aimd.signal(strength, None, now);
+        }
+        self.adjust(index, now);
+    }
+
+    /// Lets the controller of a sender decrease if it has reason to, and tells the sender at once.
+    pub(super) fn adjust(&mut self, index: u32, now: Nanos) {
+        let aimd = self.aimd;
+        let capacity = self.shares.capacity();
+        let Some(association) = self.association_mut(index) else { return };
+        let current = if association.rate > 0 { association.rate } else { association.line_rate.min(capacity) };
+        if association.aimd.update(current, &aimd, now) {
+            self.stats.decreases += 1;
+            self.lower(index, now);
+        }
+    }
+
+    /// Tells a sender of the rates that its cap allows, where they are lower than those in force.
+    pub(super) fn lower(&mut self, index: u32, now: Nanos) {
+        let Some(association) = self.association_mut(index).filter(|association| association.rate > 0) else { return };
+        let slots: Vec<u32> = association.messages.values().copied().collect();
+        for slot in slots {
+            let target = self.target(slot, now);
+            if self.inbound(slot).is_some_and(|message| message.live && message.rate > target.rate) {
+                self.refresh(slot, target, now);
+            }
+        }
+    }
+
+    /// All octets are there: `MSG_DONE`, and its credit and its rate go to the others.
+    fn complete(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound(slot) else { return };
+        let (index, id, length, cancelled) = (message.association, message.id, message.length, message.cancelled);
+        self.remove(slot, now);
+        let Some(association) = self.association_mut(index) else { return };
+        association.completed.insert(id, length);
+        if association.completed.len() > REMEMBERED_MESSAGES
+            && let Some((forgotten, _)) = association.completed.pop_first()
+        {
+            association.forgotten = association.forgotten.max(forgotten);
+        }
+        let from = association.from;
+        if !cancelled {
+            self.stats.messages_completed += 1;
+            self.send_done(index, id, length);
+            let (message, octets) = (MessageId(id), Octets(length));
+            self.events.push_back(ReceiverEvent::MessageCompleted { from, message, octets, at: now });
+        }
+    }
+
+    pub(super) fn send_done(&mut self, index: u32, id: u64, length: u64) {
+        let done = MsgDone { message_id: MessageId(id), octets_received: Octets(length) };
+        self.send(index, Flags::NONE, &RdccMessage::MsgDone(done));
+    }
+
+    /// An expired grant, `Lifetime + 2 * D_max` after it was sent. The message gets credit again when its sender asks.
+    pub(super) fn reclaim(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound_mut(slot).filter(|message| message.live && !message.cancelled) else { return };
+        message.live = false;
+        message.wants = false;
+        message.probe = None;
+        self.stats.credit_reclaimed += message.scheduled;
+        self.recount(slot);
+        self.settle(slot, now);
+    }
+
+    /// An unscheduled reservation ran out before its data came.
+    pub(super) fn release_reservation(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound_mut(slot).filter(|message| message.reserved) else { return };
+        message.reserved = false;
+        self.stats.unscheduled_expired += message.unscheduled;
+        self.recount(slot);
+        self.settle(slot, now);
+    }
+
+    /// Takes a message out of everything that knows it, and gives back what it holds.
+    pub(super) fn remove(&mut self, slot: u32, now: Nanos) {
+        let Some(message) = self.inbound_mut(slot) else { return };
+        message.reserved = false;
+        message.live = false;
+        message.wants = false;
+        self.recount(slot);
+        self.settle(slot, now);
+        for timer in [Timer::Grant(slot), Timer::Reservation(slot), Timer::Cancelled(slot)] {
+            self.timers.clear(timer);
+        }
+        let Some(message) = self.messages[slot as usize].take() else { return };
+        debug_assert_eq!((message.rate, message.scheduled, message.unscheduled), (0, 0, 0));
+        debug_assert!(message.turn.is_none() && !message.active);
+        self.free_slots.push(slot);
+        let Some(association) = self.association_mut(message.association) else { return };
+        association.messages.remove(&message.id);
+        let from = association.from.ip();
+        self.detach(from, message.binding.destination_qp, slot, now);
+    }
+
+    /// Removes a message from its queue pair; the next one there may be the first now.
+    pub(super) fn detach(&mut self, from: IpAddr, qp: u32, slot: u32, now: Nanos) {
+        self.bindings.unbind(from, qp, slot);
+        self.settle_queue_pair(from, qp, now);
+    }
+}
+
+/// `part / whole` as a strength of a signal, at most [`FULL`] and at least 1.
+fn fraction(part: u64, whole: u64) -> u32 {
+    let scaled = u128::from(part) * u128::from(FULL) / u128::from(whole.max(1));
+    u32::try_from(scaled).unwrap_or(FULL).clamp(1, FULL)
+}

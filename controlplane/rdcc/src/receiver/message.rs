@@ -1,0 +1,113 @@
+//! What the receiver knows of one message, and of one association.
+
+use core::net::SocketAddr;
+use std::collections::BTreeMap;
+
+use wire::rdcc::{AssociationId, Capabilities, RoceBinding, SequenceNumber};
+use wire::units::Nanos;
+
+use super::rate::Aimd;
+
+/// Place in the order in which messages get credit: Traffic Class, deadline, then weighted fair within a class
+/// (RDCC, Credit Allocation). `service` is what the message got, divided by its weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn {
+    pub(super) class: u8,
+    pub(super) deadline: Nanos,
+    pub(super) service: u64,
+    pub(super) slot: u32,
+}
+
+/// A message announced by `CREDIT_REQUEST` and not complete.
+#[derive(Debug)]
+pub(super) struct Inbound {
+    pub(super) association: u32,
+    pub(super) id: u64,
+    pub(super) length: u64,
+    pub(super) received: u64,
+    pub(super) class: u8,
+    pub(super) weight: u8,
+    pub(super) deadline: Nanos,
+    pub(super) binding: RoceBinding,
+    /// Octets that the sender announced without credit: the first of the message.
+    pub(super) announced: u64,
+    /// Whether those still count against `G_u`.
+    pub(super) reserved: bool,
+    /// The part of `G_u` taken now.
+    pub(super) unscheduled: u64,
+    /// The largest Grant Limit ever issued. A reclaimed grant keeps it: any later grant, even a smaller one, would
+    /// revive what the sender holds (rule 1 of Credit Requests and Grants).
+    pub(super) issued: u64,
+    /// Whether the grant counts against `G_s`.
+    pub(super) live: bool,
+    /// The part of `G_s` taken now.
+    pub(super) scheduled: u64,
+    pub(super) granted_at: Nanos,
+    /// The Pacing Rate in force; 0 while nothing is outstanding.
+    pub(super) rate: u64,
+    /// What the sender's own cap left unused of its fair share when that rate was set.
+    pub(super) slack: u64,
+    /// Whether a request for credit is open.
+    pub(super) wants: bool,
+    /// Whether the sender transmitted beyond its credit: it gets no more for this message.
+    pub(super) barred: bool,
+    /// Whether it was cancelled, and waits for the reclamation of its credit.
+    pub(super) cancelled: bool,
+    /// Whether it counts among those that share the link.
+    pub(super) active: bool,
+    pub(super) service: u64,
+    pub(super) turn: Option<Turn>,
+    /// A round trip being measured: the offset whose arrival ends it, since when, and the time the sender's pace takes up of it.
+    pub(super) probe: Option<(u64, Nanos, Nanos)>,
+}
+
+impl Inbound {
+    /// Where octets under credit begin.
+    pub(super) fn base(&self) -> u64 {
+        self.received.max(self.announced)
+    }
+
+    /// What the grant amounts to when it counts.
+    pub(super) fn granted(&self) -> u64 {
+        self.issued.saturating_sub(self.base())
+    }
+
+    /// Whether it could use a grant: octets beyond the issued limit, or a limit that was reclaimed.
+    pub(super) fn needs_credit(&self) -> bool {
+        let open = self.wants && !self.barred && !self.cancelled && !self.reserved;
+        open && (self.issued.max(self.announced) < self.length || (!self.live && self.granted() > 0))
+    }
+}
+
+/// An association, as the receiver keeps it.
+#[derive(Debug)]
+pub(super) struct Association {
+    pub(super) id: AssociationId,
+    /// Where its requests come from; everything goes there and nowhere else.
+    pub(super) from: SocketAddr,
+    pub(super) nonce: u64,
+    pub(super) capabilities: Capabilities,
+    /// The sender's line rate in payload, Mbit/s.
+    pub(super) line_rate: u64,
+    /// U of this association.
+    pub(super) unscheduled_limit: u64,
+    pub(super) next_sequence: SequenceNumber,
+    pub(super) newest: Option<SequenceNumber>,
+    pub(super) last_traffic: Nanos,
+    /// Pending messages: slot by Message ID.
+    pub(super) messages: BTreeMap<u64, u32>,
+    /// Completed ones by Message ID, the newest: a repeated request is answered with `MSG_DONE` again.
+    pub(super) completed: BTreeMap<u64, u64>,
+    /// The highest Message ID that fell out of `completed`.
+    pub(super) forgotten: u64,
+    pub(super) aimd: Aimd,
+    /// Sum of the Pacing Rates in force for it.
+    pub(super) rate: u64,
+    /// Its messages among those that share the link.
+    pub(super) active: u64,
+    /// The newest Suggested Rate of a `SENDER_STATUS`, in payload, and when it came.
+    pub(super) suggestion: Option<(u64, Nanos)>,
+    /// Octets, and octets with a mark, since `window_start`.
+    pub(super) window: (u64, u64),
+    pub(super) window_start: Nanos,
+}

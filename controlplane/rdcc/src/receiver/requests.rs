@@ -1,0 +1,190 @@
+//! What senders ask: `CREDIT_REQUEST`, `CREDIT_RETURN`, `CANCEL`, `SENDER_STATUS`.
+
+use wire::rdcc::{
+    Cancel, CreditRequest, CreditReturn, ErrorMessage, Flags, Message as RdccMessage, MessageId, Reason,
+    RoceBinding, SenderStatus,
+};
+use wire::units::{Micros, Nanos};
+
+use super::message::Inbound;
+use super::{Receiver, ReceiverEvent, Timer};
+
+impl Receiver {
+    pub(super) fn credit_request(&mut self, index: u32, request: &CreditRequest, now: Nanos) {
+        let id = request.message_id.0;
+        let maximum = self.config.max_pending_messages;
+        let Some(association) = self.association_mut(index) else { return };
+        if id == 0 || request.message_length.0 == 0 {
+            self.stats.datagrams_ignored += 1;
+            return;
+        }
+        // RDCC, Sender Message State Machine: a request for a completed message is answered with MSG_DONE again.
+        let completed = association.completed.get(&id).copied();
+        let completed = completed.or_else(|| (id <= association.forgotten).then_some(request.message_length.0));
+        if let Some(length) = completed {
+            self.send_done(index, id, length);
+            return;
+        }
+        let known = association.messages.get(&id).copied();
+        let pending = association.messages.len();
+        let limit = association.unscheduled_limit;
+        let Some(binding) = request.roce_binding() else {
+            self.refuse(index, id, Reason::UNSUPPORTED_BINDING);
+            return;
+        };
+        // More than U announced: nothing was promised for it. Ours: the message is refused.
+        if request.unscheduled_sent.0 > limit || request.unscheduled_sent.0 > request.message_length.0 {
+            self.refuse(index, id, Reason::MESSAGE_TOO_LARGE);
+            return;
+        }
+        if let Some(slot) = known {
+            self.repeated_request(slot, request, binding, now);
+        } else if pending < maximum {
+            self.new_request(index, request, binding, now);
+        } else {
+            // RDCC, Security Considerations: pending messages are bounded. The sender keeps asking.
+            self.refuse(index, id, Reason::BUDGET_EXHAUSTED);
+        }
+    }
+
+    fn new_request(&mut self, index: u32, request: &CreditRequest, binding: RoceBinding, now: Nanos) {
+        let slot = self.free_slots.pop().unwrap_or_else(|| {
+            self.messages.push(None);
+            u32::try_from(self.messages.len() - 1).unwrap_or(u32::MAX)
+        });
+        let id = request.message_id.0;
+        let Some(association) = self.association_mut(index) else { return };
+        association.messages.insert(id, slot);
+        let from = association.from.ip();
+        let announced = request.unscheduled_sent.0;
+        // The sum of U is within G_u, so this holds for every sender that keeps to one outstanding message; what a
+        // misbehaving one sends beyond it is not promised anything.
+        let reserved = announced > 0 && announced <= self.budget.free_unscheduled();
+        let message = Inbound {
+            association: index,
+            id,
+            length: request.message_length.0,
+            received: 0,
+            class: request.class.value(),
+            weight: request.weight.value(),
+            deadline: deadline(request.deadline, now),
+            binding,
+            announced,
+            reserved,
+            unscheduled: 0,
+            issued: 0,
+            live: false,
+            scheduled: 0,
+            granted_at: now,
+            rate: 0,
+            slack: 0,
+            wants: announced < request.message_length.0,
+            barred: false,
+            cancelled: false,
+            active: false,
+            service: 0,
+            turn: None,
+            probe: None,
+        };
+        self.messages[slot as usize] = Some(message);
+        self.stats.unscheduled_octets += announced;
+        if reserved {
+            let release = self.config.start_jitter.nanos() + self.config.grant_lifetime.nanos();
+            let release = now + release + self.config.d_max + self.config.d_max;
+            self.timers.set(Timer::Reservation(slot), release);
+            // Unscheduled data takes its time on the link too: credit leaves room for it.
+            self.credit_clock = self.credit_clock.max(now) + self.link_time(announced);
+        }
+        self.recount(slot);
+        let early = self.bindings.bind(from, binding, slot);
+        self.settle_queue_pair(from, binding.destination_qp, now);
+        if early > 0 {
+            self.receive(slot, early, false, now);
+        }
+    }
+
+    /// A request for a message that is known: its sender holds no usable credit, has converted its unscheduled message, or
+    /// waits for `MSG_DONE`.
+    fn repeated_request(&mut self, slot: u32, request: &CreditRequest, binding: RoceBinding, now: Nanos) {
+        let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
+        let (index, before) = (message.association, message.binding);
+        let announced = request.unscheduled_sent.0;
+        // A conversion only lowers what was announced; the reservation shrinks to what was really sent.
+        message.announced = message.announced.min(announced);
+        message.wants = message.announced < message.length;
+        message.deadline = message.deadline.min(deadline(request.deadline, now));
+        message.binding = binding;
+        let live = message.live;
+        self.recount(slot);
+        let Some(from) = self.association_mut(index).map(|association| association.from.ip()) else { return };
+        if binding != before {
+            self.bindings.unbind(from, before.destination_qp, slot);
+            let early = self.bindings.bind(from, binding, slot);
+            if early > 0 {
+                self.receive(slot, early, false, now);
+            }
+        }
+        if live && self.inbound(slot).is_some_and(|message| message.live) {
+            // The grant was lost or ran out at the sender; it is still charged here.
+            self.refresh_in_place(slot, now);
+        }
+        self.settle_queue_pair(from, binding.destination_qp, now);
+    }
+
+    fn refuse(&mut self, index: u32, id: u64, reason: Reason) {
+        let error = ErrorMessage { reason, message_id: MessageId(id) };
+        self.send(index, Flags::NONE, &RdccMessage::Error(error));
+    }
+
+    /// The sender will not transmit beyond New Limit.
+    pub(super) fn credit_return(&mut self, index: u32, credit: &CreditReturn, now: Nanos) {
+        let certain = self.config.d_max + self.config.d_max;
+        let Some(slot) = self.slot_of(index, credit.message_id.0) else { return };
+        let Some(message) = self.inbound_mut(slot).filter(|message| message.live) else { return };
+        // A grant that may have crossed this return would leave the sender more than New Limit; then the credit stays
+        // charged until it is used or expires (our decision).
+        if now < message.granted_at + certain {
+            return;
+        }
+        let limit = credit.new_limit.0.max(message.base()).min(message.issued);
+        let returned = message.issued - limit;
+        message.issued = limit;
+        message.wants = false;
+        self.stats.credit_returned += returned;
+        self.recount(slot);
+        self.settle(slot, now);
+    }
+
+    /// The sender gave the message up; its credit is reclaimed `2 * D_max` later.
+    pub(super) fn cancelled(&mut self, index: u32, cancel: &Cancel, now: Nanos) {
+        let reclaim = now + self.config.d_max + self.config.d_max;
+        let Some(slot) = self.slot_of(index, cancel.message_id.0) else { return };
+        let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
+        message.cancelled = true;
+        message.wants = false;
+        let qp = message.binding.destination_qp;
+        self.timers.set(Timer::Cancelled(slot), reclaim);
+        self.settle(slot, now);
+        let Some(from) = self.association_mut(index).map(|association| association.from) else { return };
+        // The sequence numbers behind it move up, so arrivals must not be taken for it any more.
+        self.detach(from.ip(), qp, slot, now);
+        self.events.push_back(ReceiverEvent::MessageCancelled { from, message: cancel.message_id });
+    }
+
+    /// RDCC, Sender Backlog Indication and Suggested Rates.
+    pub(super) fn sender_status(&mut self, index: u32, status: &SenderStatus, now: Nanos) {
+        let Some(association) = self.association_mut(index) else { return };
+        let rate = u64::from(status.suggested_rate.0);
+        association.suggestion = (rate > 0).then_some((rate, now));
+        self.lower(index, now);
+    }
+
+    fn slot_of(&self, index: u32, id: u64) -> Option<u32> {
+        self.associations.get(index as usize)?.as_ref()?.messages.get(&id).copied()
+    }
+}
+
+/// The absolute time of a wish that counts from the request; zero is none.
+fn deadline(wish: Micros, now: Nanos) -> Nanos {
+    if wish == Micros(0) { Nanos::MAX } else { now + wish.nanos() }
+}

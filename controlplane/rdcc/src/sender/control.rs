@@ -1,0 +1,163 @@
+//! Datagrams from receivers and from congestion reporting nodes.
+
+use core::net::SocketAddr;
+
+use wire::rdcc::{
+    CongestionReport, CreditGrant, Direction, ErrorMessage, Flags, Header, Message as RdccMessage, MessageId,
+    Reason,
+};
+use wire::units::{Micros, Nanos};
+
+use super::association::Phase;
+use super::message::State;
+use super::{Key, Sender, SenderEvent, Timer};
+
+impl Sender {
+    /// Takes the UDP payload of a datagram that came to the RDCC port from `from`. What isn't for a sender, can't be
+    /// decoded, is stale or of another association is ignored and counted.
+    pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
+        let Ok((header, message)) = wire::rdcc::decode(octets) else {
+            self.stats.datagrams_ignored += 1;
+            return;
+        };
+        if let RdccMessage::CongestionReport(report) = &message {
+            self.report(from, report, now);
+            return;
+        }
+        let Some(&index) = self.by_peer.get(&from) else {
+            self.stats.datagrams_ignored += 1;
+            return;
+        };
+        match &message {
+            RdccMessage::AssocAccept(accept) => self.accepted(index, header, accept, now),
+            RdccMessage::Error(error) if self.concerns_establishment(index, header, error) => {
+                if error.reason == Reason::ASSOC_REFUSED {
+                    self.refused(index, now);
+                } else {
+                    self.lost(index, now);
+                }
+            }
+            _ if self.is_current(index, header) => self.handle_current(index, header, &message, now),
+            _ => self.stats.datagrams_ignored += 1,
+        }
+    }
+
+    /// `ASSOC_REFUSED` while requesting, and `UNKNOWN_ASSOCIATION` that carries our Association ID: exempt from the
+    /// sequence check, since the receiver has no state to count with.
+    fn concerns_establishment(&mut self, index: u32, header: Header, error: &ErrorMessage) -> bool {
+        let association = self.association(index);
+        match error.reason {
+            Reason::ASSOC_REFUSED => matches!(association.phase, Phase::Requesting { .. }),
+            Reason::UNKNOWN_ASSOCIATION => association.is_up() && header.association_id == association.id,
+            _ => false,
+        }
+    }
+
+    /// RDCC, Common Header: of this association and epoch, and newer than everything processed.
+    fn is_current(&mut self, index: u32, header: Header) -> bool {
+        let association = self.association(index);
+        let current = association.is_up()
+            && header.association_id == association.id
+            && header.epoch == association.epoch
+            && association.newest.is_none_or(|newest| header.sequence_number.is_newer_than(newest));
+        if current {
+            association.newest = Some(header.sequence_number);
+        }
+        current
+    }
+
+    fn handle_current(&mut self, index: u32, header: Header, message: &RdccMessage, now: Nanos) {
+        match message {
+            RdccMessage::CreditGrant(grant) => {
+                // Pool grants are not for a sender that did not advertise them.
+                if header.flags.contains(Flags::POOL) {
+                    self.stats.datagrams_ignored += 1;
+                } else {
+                    self.grant((index, grant.message_id.0), grant, now);
+                }
+            }
+            RdccMessage::MsgDone(done) => self.done((index, done.message_id.0), now),
+            RdccMessage::Cancel(cancel) => self.abort((index, cancel.message_id.0), cancel.reason, now),
+            RdccMessage::Error(error) => self.error(index, error, now),
+            _ => self.stats.datagrams_ignored += 1,
+        }
+    }
+
+    fn grant(&mut self, key: Key, grant: &CreditGrant, now: Nanos) {
+        let association = &mut self.associations[key.0 as usize];
+        let parameters = association.parameters;
+        // RDCC, CREDIT_GRANT: Pacing Rate zero is ignored.
+        let Some(message) = association.messages.get_mut(&key.1).filter(|_| grant.pacing_rate.0 != 0) else {
+            self.stats.datagrams_ignored += 1;
+            return;
+        };
+        self.stats.grants += 1;
+        // Rule 3 of Unscheduled Transmission: a grant ends its being outstanding. What has not been posted of it is
+        // posted under credit from now on: the receiver asks for that by granting.
+        if association.unscheduled == Some(key.1) {
+            association.unscheduled = None;
+        }
+        // Rule 1 of Credit Requests and Grants: never reduces credit. The receiver must not grant beyond the length
+        // (rule 5); if it does, the rest is meaningless.
+        let limit = grant.grant_limit.0.min(message.spec.length.0);
+        self.stats.credit_received += limit.saturating_sub(message.grant_limit.max(message.transmitted));
+        message.grant_limit = message.grant_limit.max(limit);
+        let lifetime = if grant.lifetime == Micros(0) { parameters.grant_lifetime } else { grant.lifetime };
+        message.usable_until = now + lifetime.nanos();
+        message.pacer.set_rate(grant.pacing_rate, parameters.credit_unit, now);
+        if let Some(sent) = message.sampled_at.take() {
+            association.rtt.sample(now - sent);
+        }
+        if message.state == State::Waiting && message.covers_next_post(parameters.credit_unit) {
+            message.state = State::Scheduled;
+            message.repetitions = 0;
+            self.timers.clear(Timer::Request(key));
+        }
+        let Some(message) = self.message(key) else { return };
+        if message.state == State::Scheduled {
+            let (until, unused) = (message.usable_until, message.grant_limit - message.transmitted);
+            self.timers.set(Timer::Lifetime(key), until);
+            self.set_unused(key, unused, now);
+            self.schedule(key);
+        }
+    }
+
+    fn done(&mut self, key: Key, now: Nanos) {
+        let peer = self.association(key.0).peer;
+        // Ours: completes any live state, not only DRAINED; the receiver has the octets.
+        if let Some(message) = self.remove(key) {
+            self.stats.messages_done += 1;
+            let tag = message.spec.tag;
+            self.events.push_back(SenderEvent::MessageDone { peer, message: MessageId(key.1), tag, at: now });
+            if message.state != State::Drained {
+                self.leave_queue_pair(key, now);
+            }
+        }
+        self.check_backlog(now);
+    }
+
+    /// The rows of the state table for ERROR.
+    fn error(&mut self, index: u32, error: &ErrorMessage, now: Nanos) {
+        match error.reason {
+            Reason::MESSAGE_TOO_LARGE | Reason::APPLICATION_ABORT | Reason::UNSUPPORTED_BINDING => {
+                self.abort((index, error.message_id.0), error.reason, now);
+            }
+            Reason::ASSOC_REFUSED => self.refused(index, now),
+            // BUDGET_EXHAUSTED: the request stays outstanding. Others change nothing here.
+            _ => {}
+        }
+    }
+
+    /// RDCC, On-Path Congestion Reporting: at a sender a report can only stop unscheduled transmission.
+    fn report(&mut self, from: SocketAddr, report: &CongestionReport, now: Nanos) {
+        let believed = self.config.hear_reports
+            && report.direction == Direction::TO_SENDER
+            && self.config.crn_addresses.contains(&from.ip());
+        if believed {
+            self.stats.reports_heard += 1;
+            self.stop_unscheduled(now);
+        } else {
+            self.stats.reports_ignored += 1;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! One message and its state.
+
+use wire::units::Nanos;
+
+use super::config::{Binding, MessageSpec};
+use super::pacer::Pacer;
+
+/// RDCC, Sender Message State Machine. DONE and ABORTED have no variant: their action is to release the state.
+///
+/// ```text
+/// NEW --> UNSCHED --> DRAINED --> DONE
+///  |        | report     ^
+///  v        v            |
+///  +----> WAITING <--> SCHEDULED        any --> ABORTED
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// The association isn't up yet.
+    New,
+    /// Sent without credit, or about to be after the start delay.
+    Unsched,
+    /// No usable credit.
+    Waiting,
+    /// Credit for at least the next post.
+    Scheduled,
+    /// Everything was posted; waiting for `MSG_DONE`.
+    Drained,
+}
+
+/// A message that is neither done nor aborted.
+#[derive(Debug)]
+pub(super) struct Message {
+    pub(super) spec: MessageSpec,
+    pub(super) state: State,
+    /// Octets posted.
+    pub(super) transmitted: u64,
+    /// Octets of those that went without credit.
+    pub(super) unscheduled_sent: u64,
+    /// Whether it went or goes unscheduled, so that its remainder was announced as such.
+    pub(super) unscheduled: bool,
+    /// The largest Grant Limit held.
+    pub(super) grant_limit: u64,
+    /// Until when credit is usable: reception of the newest grant plus its Lifetime.
+    pub(super) usable_until: Nanos,
+    /// Credit that counts as unused in the sender's backlog.
+    pub(super) unused: u64,
+    pub(super) pacer: Pacer,
+    /// End of the start delay.
+    pub(super) start_at: Nanos,
+    /// Message sequence number of its first post.
+    pub(super) first_msn: u32,
+    /// When the request went whose answer gives a round-trip sample.
+    pub(super) sampled_at: Option<Nanos>,
+    /// Requests repeated since credit last ended.
+    pub(super) repetitions: u32,
+    /// Its place in the send queue.
+    pub(super) queued_at: Option<Nanos>,
+}
+
+impl Message {
+    pub(super) fn new(spec: MessageSpec) -> Self {
+        Self {
+            spec,
+            state: State::New,
+            transmitted: 0,
+            unscheduled_sent: 0,
+            unscheduled: false,
+            grant_limit: 0,
+            usable_until: Nanos(0),
+            unused: 0,
+            pacer: Pacer::default(),
+            start_at: Nanos(0),
+            first_msn: 0,
+            sampled_at: None,
+            repetitions: 0,
+            queued_at: None,
+        }
+    }
+
+    /// Octets of the next post: one Credit Unit or the tail (RDCC over RoCEv2: our decision, one RDMA message each).
+    pub(super) fn next_post(&self, unit: u64) -> u64 {
+        unit.min(self.spec.length.0 - self.transmitted)
+    }
+
+    /// How many posts the message takes.
+    pub(super) fn posts(&self, unit: u64) -> u64 {
+        self.spec.length.0.div_ceil(unit)
+    }
+
+    /// How many were made.
+    pub(super) fn posted(&self, unit: u64) -> u64 {
+        self.transmitted.div_ceil(unit)
+    }
+
+    /// Whether the Grant Limit covers the whole next post; an RDMA message can't pause in its middle
+    /// (RDCC, Transport Bindings).
+    pub(super) fn covers_next_post(&self, unit: u64) -> bool {
+        self.transmitted < self.spec.length.0 && self.grant_limit >= self.transmitted + self.next_post(unit)
+    }
+
+    /// What `CREDIT_REQUEST` states as Unscheduled Sent: the whole length while it goes unscheduled, and what was
+    /// really transmitted after a conversion.
+    pub(super) fn announced_unscheduled(&self) -> u64 {
+        match (self.unscheduled, self.state) {
+            (false, _) => 0,
+            (true, State::Unsched) => self.spec.length.0,
+            (true, _) => self.unscheduled_sent,
+        }
+    }
+
+    /// The queue pair that orders its posts.
+    pub(super) fn queue_pair(&self) -> Option<u32> {
+        match self.spec.binding {
+            Binding::RoceV2 { destination_qp } => Some(destination_qp),
+            Binding::Opaque(_) => None,
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Starting, requesting, converting and ending messages.
+
+use rand_chacha::rand_core::Rng;
+use wire::rdcc::{
+    BindingKind, Cancel, CreditRequest, Flags, Message as RdccMessage, MessageId, Reason, RoceBinding,
+    TrafficClass, Weight,
+};
+use wire::units::{Nanos, Octets};
+
+use super::config::Binding;
+use super::message::{Message, State};
+use super::{Key, MSN_MASK, Sender, SenderEvent, Timer};
+
+impl Sender {
+    /// NEW: chooses the mode (RDCC, Transmission Mode Selection).
+    pub(super) fn begin(&mut self, key: Key, now: Nanos) {
+        let association = &mut self.associations[key.0 as usize];
+        let parameters = association.parameters;
+        let Some(message) = association.messages.get_mut(&key.1) else { return };
+        // The count of RDMA messages has 16 bits (RDCC, Transport Bindings).
+        if message.queue_pair().is_some() && message.posts(parameters.credit_unit) > u64::from(u16::MAX) {
+            self.abort(key, Reason::MESSAGE_TOO_LARGE, now);
+            return;
+        }
+        // Rule 3 of Unscheduled Transmission: one unscheduled message outstanding at most.
+        let unscheduled = message.spec.allow_unscheduled
+            && message.spec.length.0 <= parameters.unscheduled_limit
+            && association.unscheduled.is_none();
+        if unscheduled {
+            association.unscheduled = Some(key.1);
+            message.unscheduled = true;
+            message.state = State::Unsched;
+            let jitter = parameters.start_jitter.nanos();
+            let delay = uniform(&mut self.rng, jitter.0);
+            message.start_at = now + Nanos(delay);
+        } else {
+            message.state = State::Waiting;
+        }
+        self.enter_queue_pair(key);
+        // Rule 2: the request goes no later than the first data; here it precedes the start delay.
+        self.request(key, now);
+        self.schedule(key);
+    }
+
+    /// Sends `CREDIT_REQUEST`, and sets the time of its repetition in the states that repeat it.
+    pub(super) fn request(&mut self, key: Key, now: Nanos) {
+        let association = &mut self.associations[key.0 as usize];
+        let unit = association.parameters.credit_unit;
+        let timeout;
+        let Some(message) = association.messages.get_mut(&key.1) else { return };
+        let (binding_kind, binding_value) = match message.spec.binding {
+            Binding::RoceV2 { destination_qp } => {
+                let binding = RoceBinding {
+                    destination_qp,
+                    first_msn: message.first_msn,
+                    rdma_messages: u16::try_from(message.posts(unit)).unwrap_or(u16::MAX),
+                };
+                (BindingKind::ROCEV2, binding.to_value())
+            }
+            Binding::Opaque(value) => (BindingKind::OPAQUE, value),
+        };
+        let request = CreditRequest {
+            message_id: MessageId(key.1),
+            message_length: message.spec.length,
+            unscheduled_sent: Octets(message.announced_unscheduled()),
+            class: TrafficClass(message.spec.class),
+            weight: Weight(message.spec.weight),
+            service_hint: message.spec.hint,
+            binding_kind,
+            deadline: message.spec.deadline,
+            binding_value,
+        };
+        let repeats = matches!(message.state, State::Waiting | State::Drained);
+        message.sampled_at = (message.state == State::Waiting && message.repetitions == 0).then_some(now);
+        timeout = association.rtt.request_timeout(message.repetitions);
+        self.stats.requests += 1;
+        self.send(key.0, Flags::NONE, &RdccMessage::CreditRequest(request));
+        if repeats {
+            self.timers.set(Timer::Request(key), now + timeout);
+        }
+    }
+
+    /// Requests with a fresh backoff.
+    pub(super) fn request_now(&mut self, key: Key, now: Nanos) {
+        if let Some(message) = self.message(key) {
+            message.repetitions = 0;
+        }
+        // A deadline only moves later by itself; the repetition of before must not linger.
+        self.timers.clear(Timer::Request(key));
+        self.request(key, now);
+    }
+
+    /// WAITING and DRAINED: the request timeout.
+    pub(super) fn repeat_request(&mut self, key: Key, now: Nanos) {
+        if matches!(self.state(key), Some(State::Waiting | State::Drained)) {
+            if let Some(message) = self.message(key) {
+                message.repetitions = message.repetitions.saturating_add(1);
+            }
+            self.request(key, now);
+        }
+    }
+
+    /// Starts the request timer without a request: credit is used up, or everything is sent.
+    pub(super) fn await_answer(&mut self, key: Key, now: Nanos) {
+        let association = self.association(key.0);
+        let timeout = association.rtt.request_timeout(0);
+        if let Some(message) = association.messages.get_mut(&key.1) {
+            message.repetitions = 0;
+            message.sampled_at = None;
+        }
+        self.timers.clear(Timer::Request(key));
+        self.timers.set(Timer::Request(key), now + timeout);
+    }
+
+    /// SCHEDULED: the Lifetime elapsed; the credit must not be used any more, fresh credit is requested (rule 3 of
+    /// Credit Requests and Grants).
+    pub(super) fn lifetime_elapsed(&mut self, key: Key, now: Nanos) {
+        let Some(message) = self.message(key) else { return };
+        if message.state != State::Scheduled || message.usable_until > now {
+            return;
+        }
+        message.state = State::Waiting;
+        let unused = message.grant_limit.saturating_sub(message.transmitted);
+        self.stats.credit_expired += unused;
+        self.unqueue(key);
+        self.set_unused(key, 0, now);
+        self.request_now(key, now);
+    }
+
+    /// UNSCHED: a report or a link pause stops the transmission and converts the remainder (rule 5 of Unscheduled
+    /// Transmission). The document stops it on any report, so every association's message is stopped.
+    pub(super) fn stop_unscheduled(&mut self, now: Nanos) {
+        for index in 0..u32::try_from(self.associations.len()).unwrap_or(u32::MAX) {
+            let Some(id) = self.association(index).unscheduled else { continue };
+            let key = (index, id);
+            if self.state(key) != Some(State::Unsched) {
+                continue;
+            }
+            if let Some(message) = self.message(key) {
+                message.state = State::Waiting;
+                message.unscheduled_sent = message.transmitted;
+            }
+            self.stats.conversions += 1;
+            self.unqueue(key);
+            self.request_now(key, now);
+        }
+    }
+
+    /// The application gives a message up.
+    pub(super) fn cancel_message(&mut self, key: Key, now: Nanos) {
+        let Some(state) = self.state(key) else { return };
+        if state != State::New && self.association(key.0).is_up() {
+            let cancel = Cancel { message_id: MessageId(key.1), reason: Reason::APPLICATION_ABORT };
+            self.send(key.0, Flags::NONE, &RdccMessage::Cancel(cancel));
+        }
+        self.abort(key, Reason::APPLICATION_ABORT, now);
+    }
+
+    /// ABORTED: releases the state.
+    pub(super) fn abort(&mut self, key: Key, reason: Reason, now: Nanos) {
+        let peer = self.association(key.0).peer;
+        if let Some(message) = self.remove(key) {
+            self.stats.messages_aborted += 1;
+            let tag = message.spec.tag;
+            self.events.push_back(SenderEvent::MessageAborted { peer, message: MessageId(key.1), tag, reason });
+        }
+        self.leave_queue_pair(key, now);
+        self.check_backlog(now);
+    }
+
+    /// Takes a message out of everything that knows it but its queue pair.
+    pub(super) fn remove(&mut self, key: Key) -> Option<Message> {
+        self.unqueue(key);
+        self.timers.clear(Timer::Request(key));
+        self.timers.clear(Timer::Lifetime(key));
+        self.account_unused(key, 0);
+        let association = self.association(key.0);
+        if association.unscheduled == Some(key.1) {
+            association.unscheduled = None;
+        }
+        association.messages.remove(&key.1)
+    }
+
+    /// Gives the message its place and its sequence numbers on its queue pair.
+    pub(super) fn enter_queue_pair(&mut self, key: Key) {
+        let association = self.association(key.0);
+        let Some(qp) = association.messages.get(&key.1).and_then(Message::queue_pair) else { return };
+        association.queue_pairs.entry(qp).or_default().order.push_back(key.1);
+        self.number_posts(key.0, qp);
+    }
+
+    /// A message that ended with posts missing leaves a gap: those behind it move up, and their receiver is told.
+    pub(super) fn leave_queue_pair(&mut self, key: Key, now: Nanos) {
+        let association = self.association(key.0);
+        let mut left = None;
+        for (&qp, queue_pair) in &mut association.queue_pairs {
+            if let Some(place) = queue_pair.order.iter().position(|&id| id == key.1) {
+                queue_pair.order.remove(place);
+                left = Some(qp);
+            }
+        }
+        let Some(qp) = left else { return };
+        for id in self.number_posts(key.0, qp) {
+            if self.association(key.0).is_up() {
+                self.request_now((key.0, id), now);
+            }
+        }
+        self.schedule_head(key.0, qp);
+    }
+
+    /// Numbers the posts still to be made on a queue pair; gives the messages whose first number changed.
+    fn number_posts(&mut self, index: u32, qp: u32) -> Vec<u64> {
+        let association = self.association(index);
+        let unit = association.parameters.credit_unit;
+        let Some(queue_pair) = association.queue_pairs.get(&qp) else { return Vec::new() };
+        let mut next = u64::from(queue_pair.next_post);
+        let mut changed = Vec::new();
+        for &id in &queue_pair.order {
+            let Some(message) = association.messages.get_mut(&id) else { continue };
+            let first = next.wrapping_sub(message.posted(unit));
+            let first = u32::try_from(first & u64::from(MSN_MASK)).unwrap_or_default();
+            next = u64::from(first) + message.posts(unit);
+            if message.first_msn != first {
+                message.first_msn = first;
+                changed.push(id);
+            }
+        }
+        changed
+    }
+}
+
+/// Uniform over `[0, limit]`, by rejection, so that no value is favoured.
+fn uniform(rng: &mut impl Rng, limit: u64) -> u64 {
+    if limit == u64::MAX {
+        return rng.next_u64();
+    }
+    let span = limit + 1;
+    let fair = u64::MAX - u64::MAX % span;
+    loop {
+        let value = rng.next_u64();
+        if value < fair {
+            return value % span;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand_chacha::ChaCha20Rng;
+    use rand_chacha::rand_core::SeedableRng;
+
+    /// RDCC, Unscheduled Transmission, rule 1: uniform over [0, J], both ends included.
+    #[test]
+    fn the_start_delay_covers_its_range_evenly() {
+        let mut rng = ChaCha20Rng::from_seed([1; 32]);
+        let mut seen = [0u32; 9];
+        for _ in 0..9000 {
+            seen[usize::try_from(uniform(&mut rng, 8)).unwrap()] += 1;
+        }
+        assert!(seen.iter().all(|&count| (850..1150).contains(&count)), "{seen:?}");
+    }
+}

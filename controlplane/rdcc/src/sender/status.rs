@@ -1,0 +1,116 @@
+//! RDCC, Sender Backlog Indication and Suggested Rates.
+
+use wire::rdcc::{Capabilities, Flags, Message as RdccMessage, SenderStatus, ServiceHint};
+use wire::units::{MbitPerSec, Nanos, Octets};
+
+use super::{Key, Sender, Timer};
+
+/// Shares that a receiver gets by the most urgent hint of its pending messages: our choice, the document asks only
+/// that latency-sensitive ones may be larger.
+const fn share(hint: ServiceHint) -> u64 {
+    match hint {
+        ServiceHint::LATENCY_SENSITIVE => 4,
+        ServiceHint::THROUGHPUT_ORIENTED => 1,
+        _ => 2,
+    }
+}
+
+impl Sender {
+    /// Notes how much usable credit a message holds, and tells receivers when all of it passes the Backlog Threshold.
+    pub(super) fn set_unused(&mut self, key: Key, unused: u64, now: Nanos) {
+        self.account_unused(key, unused);
+        self.check_backlog(now);
+    }
+
+    pub(super) fn account_unused(&mut self, key: Key, unused: u64) {
+        let association = &mut self.associations[key.0 as usize];
+        let Some(message) = association.messages.get_mut(&key.1) else { return };
+        let before = core::mem::replace(&mut message.unused, unused);
+        association.unused = association.unused - before + unused;
+        self.unused = self.unused - before + unused;
+        if association.unused > 0 {
+            self.holding.insert(key.0);
+        } else {
+            self.holding.remove(&key.0);
+        }
+    }
+
+    /// The smallest `N_cu` of the receivers that hold us to one, or the configured value if smaller.
+    fn threshold(&self) -> u64 {
+        let advertised = self.holding.iter().map(|&index| {
+            self.associations[index as usize].parameters.backlog_threshold
+        });
+        advertised.chain(self.config.backlog_threshold.map(|octets| octets.0)).min().unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn check_backlog(&mut self, now: Nanos) {
+        // The sum over associations only matters with something to compare: one comparison for the usual case.
+        let over = self.unused > 0 && self.unused > self.threshold();
+        if over == self.congested {
+            return;
+        }
+        self.congested = over;
+        if over {
+            self.tell_receivers(now);
+        } else {
+            self.timers.clear(Timer::Status);
+            self.tell_end();
+        }
+    }
+
+    pub(super) fn repeat_status(&mut self, now: Nanos) {
+        if self.congested {
+            self.tell_receivers(now);
+        }
+    }
+
+    fn tell_receivers(&mut self, now: Nanos) {
+        let threshold = self.threshold();
+        // 0 at the threshold, 255 at twice the threshold and above; never 0 while the condition holds.
+        let excess = self.unused.saturating_sub(threshold).saturating_mul(255) / threshold.max(1);
+        let level = u8::try_from(excess.clamp(1, 255)).unwrap_or(255);
+        let told: Vec<u32> = self.holding.iter().copied().collect();
+        let total: u64 = told.iter().map(|&index| share(self.dominant_hint(index))).sum();
+        let mut repeat = Nanos(u64::MAX);
+        for index in told {
+            let hint = self.dominant_hint(index);
+            let rate = u64::from(self.config.line_rate.0) * share(hint) / total.max(1);
+            let rate = MbitPerSec(u32::try_from(rate).unwrap_or(u32::MAX).max(1));
+            let association = self.association(index);
+            repeat = repeat.min(association.rtt.smoothed());
+            if association.parameters.capabilities.contains(Capabilities::STATUS) {
+                association.told_congested = true;
+                self.send_status(index, level, hint, rate);
+            }
+        }
+        self.timers.set(Timer::Status, now + repeat.max(Nanos(1000)));
+    }
+
+    /// One final status with Congestion Level zero to everybody who was told of congestion.
+    fn tell_end(&mut self) {
+        for index in 0..u32::try_from(self.associations.len()).unwrap_or(u32::MAX) {
+            let association = self.association(index);
+            if core::mem::take(&mut association.told_congested) && association.is_up() {
+                let hint = self.dominant_hint(index);
+                self.send_status(index, 0, hint, MbitPerSec(0));
+            }
+        }
+    }
+
+    fn send_status(&mut self, index: u32, congestion_level: u8, service_hint: ServiceHint, rate: MbitPerSec) {
+        let status = SenderStatus {
+            unused_credit: Octets(self.association(index).unused),
+            congestion_level,
+            service_hint,
+            suggested_rate: rate,
+        };
+        self.stats.status_sent += 1;
+        self.send(index, Flags::NONE, &RdccMessage::SenderStatus(status));
+    }
+
+    /// The hint with the largest share among the pending messages.
+    fn dominant_hint(&self, index: u32) -> ServiceHint {
+        let messages = self.associations[index as usize].messages.values();
+        messages.map(|message| message.spec.hint).max_by_key(|&hint| share(hint)).unwrap_or_default()
+    }
+}
