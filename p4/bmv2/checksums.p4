@@ -27,8 +27,13 @@ control CrnComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
               hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.length,
               hdr.rdcc, hdr.congestion_report, hdr.report_ipv4 },
             hdr.udp.checksum, HashAlgorithm.csum16);
-        // 0 would say "no checksum" (RFC 768): the sum of nothing is sent instead, all ones.
-        update_checksum(hdr.report_ipv4.isValid() && hdr.udp.checksum == 0,
+        update_checksum(hdr.report_ipv6.isValid(),
+            { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, 8w0, hdr.ipv6.next_header, hdr.udp.length,
+              hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.length,
+              hdr.rdcc, hdr.congestion_report, hdr.report_ipv6 },
+            hdr.udp.checksum, HashAlgorithm.csum16);
+        // 0 would say "no checksum" (RFC 768, RFC 8200): the sum of nothing is sent instead, all ones.
+        update_checksum(hdr.rdcc.isValid() && hdr.udp.checksum == 0,
             { 16w0 }, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }

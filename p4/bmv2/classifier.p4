@@ -16,11 +16,15 @@ control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metad
             meta.role = ROLE_CONTROL;
             meta.queue = CONTROL_QUEUE;
         } else {
-            dscp_map.apply(hdr.ipv4.dscp, meta.traffic_class, meta.role, meta.queue, mapped);
+            dscp_map.apply(meta.dscp, meta.traffic_class, meta.role, meta.queue, mapped);
             port_trust.apply(standard_metadata.ingress_port, dscp_trusted, control_trusted);
             if (dscp_trusted == 0 && mapped == 1) {
                 // The DSCP would mean something to the next switch too, which trusts this one.
-                hdr.ipv4.dscp = 0;
+                if (hdr.ipv4.isValid()) {
+                    hdr.ipv4.dscp = 0;
+                } else {
+                    hdr.ipv6.dscp = 0;
+                }
                 meta.traffic_class = 0;
                 meta.role = ROLE_NONE;
                 meta.queue = DATA_QUEUE;

@@ -55,9 +55,9 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
 
     apply {
         // Whatever its DSCP says, a datagram to the RDCC port is never reported about: it may be a report.
-        if (meta.has_reporter == 1 && meta.charged == 1 && meta.occupancy > meta.b_th && hdr.udp.isValid()
-            && hdr.udp.dst_port != meta.rdcc_port
-            && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)) {
+        if (meta.occupancy > meta.b_th && meta.charged == 1 && hdr.udp.isValid() && hdr.udp.dst_port != meta.rdcc_port
+            && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)
+            && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
             judge((bit<32>) meta.flow_hash[15:0], standard_metadata.egress_global_timestamp,
                   (bit<32>) standard_metadata.egress_port);
             if (verdict == VERDICT_SEND) {
@@ -90,11 +90,15 @@ control CongestionReportBuilder(inout headers_t hdr, inout metadata_t meta) {
     FillRdcc() fill_rdcc;
     FillCongestionReport() fill_congestion_report;
     FillReportIpv4() fill_report_ipv4;
+    FillReportIpv6() fill_report_ipv6;
     FillReportUdp() fill_report_udp;
 
     bit<32> sequence;
     bit<2> kind;
-    bit<32> report_to;
+    bit<8> address_family;
+    bit<16> octets;
+    bit<32> to_ipv4;
+    bit<128> to_ipv6;
 
     @hidden
     action next_sequence(bit<32> port) {
@@ -105,24 +109,36 @@ control CongestionReportBuilder(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         next_sequence((bit<32>) meta.report_port);
-        fill_rdcc.apply(hdr.rdcc, RDCC_CONGESTION_REPORT, RDCC_CONGESTION_REPORT_IPV4_OCTETS, sequence);
-        fill_congestion_report.apply(hdr.congestion_report, meta.reporter_id, meta.occupancy, meta.b_th, meta.degree,
-                               meta.role, AF_IPV4, hdr.ipv4.protocol, hdr.udp.src_port, hdr.udp.dst_port,
-                               meta.suggested_rate);
-        hdr.report_ipv4.setValid();
-        hdr.report_ipv4.src_addr = hdr.ipv4.src_addr;
-        hdr.report_ipv4.dst_addr = hdr.ipv4.dst_addr;
         if (meta.role == ROLE_SCHEDULED) {
             kind = KIND_CONGESTION_TO_RECEIVER;
-            report_to = hdr.ipv4.dst_addr;
+            to_ipv4 = hdr.ipv4.dst_addr;
+            to_ipv6 = hdr.ipv6.dst_addr;
         } else {
             kind = KIND_CONGESTION_TO_SENDER;
-            report_to = hdr.ipv4.src_addr;
+            to_ipv4 = hdr.ipv4.src_addr;
+            to_ipv6 = hdr.ipv6.src_addr;
         }
-        fill_report_ipv4.apply(hdr.ipv4, IPV4_OCTETS + UDP_OCTETS + RDCC_CONGESTION_REPORT_IPV4_OCTETS,
-                         meta.reporter_ipv4, report_to);
-        fill_report_udp.apply(hdr.udp, meta.flow_hash[29:16], meta.rdcc_port, UDP_OCTETS + RDCC_CONGESTION_REPORT_IPV4_OCTETS);
-        // The data packet's source address is this router's; ingress makes a frame's destination its source.
+        if (hdr.ipv4.isValid()) {
+            address_family = AF_IPV4;
+            octets = RDCC_CONGESTION_REPORT_IPV4_OCTETS;
+            hdr.report_ipv4.setValid();
+            hdr.report_ipv4.src_addr = hdr.ipv4.src_addr;
+            hdr.report_ipv4.dst_addr = hdr.ipv4.dst_addr;
+            fill_report_ipv4.apply(hdr.ipv4, IPV4_OCTETS + UDP_OCTETS + octets, meta.reporter_ipv4, to_ipv4);
+        } else {
+            address_family = AF_IPV6;
+            octets = RDCC_CONGESTION_REPORT_IPV6_OCTETS;
+            hdr.report_ipv6.setValid();
+            hdr.report_ipv6.src_addr = hdr.ipv6.src_addr;
+            hdr.report_ipv6.dst_addr = hdr.ipv6.dst_addr;
+            fill_report_ipv6.apply(hdr.ipv6, UDP_OCTETS + octets, meta.flow_hash[19:0], meta.reporter_ipv6, to_ipv6);
+        }
+        fill_rdcc.apply(hdr.rdcc, RDCC_CONGESTION_REPORT, octets, sequence);
+        fill_congestion_report.apply(hdr.congestion_report, meta.reporter_id, meta.occupancy, meta.b_th, meta.degree,
+                                     meta.role, address_family, meta.protocol, hdr.udp.src_port, hdr.udp.dst_port,
+                                     meta.suggested_rate);
+        fill_report_udp.apply(hdr.udp, meta.flow_hash[29:16], meta.rdcc_port, UDP_OCTETS + octets);
+        // The data frame's source address is this router's; ingress makes a frame's destination its source.
         hdr.ethernet.dst_mac = hdr.ethernet.src_mac;
         reports_sent.count((bit<32>) (kind ++ meta.report_port ++ meta.report_queue));
     }

@@ -1,20 +1,19 @@
 // Congestion Reporting Node for BMv2 (v1model, simple_switch with 8 priority queues).
 //
-//                    +--------------------------------- ingress ---------------------------------+
-//   wire, CPU ------>| Validation   Classifier    FlowHash   Routing      Admission    FlowObserver |---.
-//             .----->|              dscp_map                 ipv4_route   queue_profile              |   |
-//             |      |              port_trust               ecmp                                    |   |
-//             |      +------------------------------------------------------------------------------+   |
-//             |                                                                                          v
-//             |                                                                        queues 0..7 of each port
-//             |                                                                                          |
-//             |      +---------------------------------- egress ----------------------------------+     |
-//             |      | Settlement   EcnMarking   CongestionTrigger ------- E2E clone -----------.  |<----'
-//   wire <-----------|                           report_meter                                   |  |
-//             |      |                           congestion_degree, fair_share                  |  |
-//             |      |                                                                          v  |
-//             '------| recirculate <------------ CongestionReportBuilder <---- queue of the clone port
-//                    +-----------------------------------------------------------------------------+
+//                    +------------------------------- ingress -----------------------------------+
+//   wire, CPU ------>| Validation  Classifier  FlowHash  Routing     Admission      FlowObserver |--.
+//             .----->|             dscp_map              ipv4_route  queue_profile               |  |
+//             |      |             port_trust            ipv6_route                              |  |
+//             |      |                                   ecmp                                    |  |
+//             |      +---------------------------------------------------------------------------+  |
+//             |                                                                                     v
+//             |                                                                 queues 0..7 of each port
+//             |      +-------------------------------- egress -----------------------------------+  |
+//             |      | Settlement  EcnMarking  CongestionTrigger ---- E2E clone ----.            |<-'
+//   wire <-----------|                         report_meter                         |            |
+//             |      |                         congestion_degree, fair_share        v            |
+//             '------| recirculate <---- CongestionReportBuilder <---- queue of the clone port   |
+//                    +---------------------------------------------------------------------------+
 //
 // A data packet above B_th is cloned and goes on at once. The clone waits at a port of its own, is rewritten
 // into the report there, comes back into ingress, is routed like any packet into the control queue, and is
@@ -61,8 +60,8 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
             meta.is_report = 1;
         }
-        reporter.apply(meta.has_reporter, meta.reporter_id, meta.reporter_ipv4, meta.rdcc_port, meta.crem_port,
-                       meta.scone_port);
+        reporter.apply(meta.has_reporter, meta.reporter_id, meta.reporter_ipv4, meta.reporter_ipv6,
+                       meta.rdcc_port, meta.crem_port, meta.scone_port);
         if (hdr.packet_out.isValid()) {
             // The controller knows the way.
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
@@ -81,8 +80,8 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         }
         if (meta.dropped == 0) {
             standard_metadata.priority = meta.queue;
-            if (hdr.ipv4.isValid()) {
-                meta.frame_octets = (bit<32>) hdr.ipv4.total_length + (bit<32>) meta.link_octets;
+            if (meta.ip_octets != 0) {
+                meta.frame_octets = meta.ip_octets + meta.link_octets;
                 if (meta.frame_octets < MIN_FRAME_OCTETS) {
                     meta.frame_octets = MIN_FRAME_OCTETS;
                 }
@@ -119,7 +118,7 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             settlement.apply(meta, standard_metadata);
             if (meta.is_report == 1) {
                 // The rest of the data packet that it was made from.
-                truncate((bit<32>) hdr.ipv4.total_length + (bit<32>) meta.link_octets);
+                truncate(meta.ip_octets + meta.link_octets);
             } else {
                 ecn_marking.apply(hdr, meta, standard_metadata);
                 congestion_trigger.apply(hdr, meta, standard_metadata);

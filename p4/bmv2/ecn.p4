@@ -9,10 +9,14 @@ control EcnMarking(inout headers_t hdr, in metadata_t meta, in standard_metadata
     counter(QUEUES, CounterType.packets_and_bytes) ecn_marked;
 
     apply {
-        if (meta.ecn_threshold != 0 && meta.occupancy > meta.ecn_threshold && hdr.ipv4.ecn != ECN_NOT_ECT
-            && hdr.ipv4.ecn != ECN_CE) {
-            hdr.ipv4.ecn = ECN_CE;
-            ecn_marked.count((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
+        if (meta.ecn_threshold != 0 && meta.occupancy > meta.ecn_threshold) {
+            if (hdr.ipv4.isValid() && hdr.ipv4.ecn != ECN_NOT_ECT && hdr.ipv4.ecn != ECN_CE) {
+                hdr.ipv4.ecn = ECN_CE;
+                ecn_marked.count((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
+            } else if (hdr.ipv6.isValid() && hdr.ipv6.ecn != ECN_NOT_ECT && hdr.ipv6.ecn != ECN_CE) {
+                hdr.ipv6.ecn = ECN_CE;
+                ecn_marked.count((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
+            }
         }
     }
 }

@@ -9,12 +9,14 @@ struct headers_t {
     ethernet_h ethernet;
     vlan_h vlan;
     ipv4_h ipv4;
+    ipv6_h ipv6;
     udp_h udp;
     tcp_ports_h tcp;
     // A report that is being built; on its second way through ingress these are payload.
     rdcc_h rdcc;
     congestion_report_h congestion_report;
     ipv4_pair_h report_ipv4;
+    ipv6_pair_h report_ipv6;
 }
 
 // Flat, because only direct members can stand in a field list. A clone loses all but its field list, a
@@ -31,10 +33,14 @@ struct metadata_t {
     @field_list(1) bit<32> flow_hash;
     @field_list(1) bit<32> reporter_id;
     @field_list(1) bit<32> reporter_ipv4;
+    @field_list(1) bit<128> reporter_ipv6;
     @field_list(1) bit<16> rdcc_port;
+    @field_list(1) bit<8> protocol;
 
     // From the parser.
-    bit<16> link_octets; // of the headers below IP
+    octets_t link_octets; // of the headers below IP
+    octets_t ip_octets;   // of the IP header and all that follows, 0 if it isn't IP
+    bit<6> dscp;
     bit<16> src_port;
     bit<16> dst_port;
 

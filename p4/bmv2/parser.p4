@@ -22,6 +22,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_VLAN : parse_vlan;
             ETHERTYPE_IPV4 : parse_ipv4;
+            ETHERTYPE_IPV6 : parse_ipv6;
             default : accept;
         }
     }
@@ -31,6 +32,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
         meta.link_octets = ETHERNET_OCTETS + VLAN_OCTETS;
         transition select(hdr.vlan.ether_type) {
             ETHERTYPE_IPV4 : parse_ipv4;
+            ETHERTYPE_IPV6 : parse_ipv6;
             default : accept;
         }
     }
@@ -39,9 +41,25 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, ino
     // with options isn't looked into, ingress drops it.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
+        meta.ip_octets = (bit<32>) hdr.ipv4.total_length;
+        meta.dscp = hdr.ipv4.dscp;
+        meta.protocol = hdr.ipv4.protocol;
         transition select(hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, IP_PROTOCOL_UDP) : parse_udp;
             (5, 0, 0, IP_PROTOCOL_TCP) : parse_tcp;
+            default : accept;
+        }
+    }
+
+    // Ports behind extension headers aren't looked for.
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.ip_octets = (bit<32>) hdr.ipv6.payload_length + (bit<32>) IPV6_OCTETS;
+        meta.dscp = hdr.ipv6.dscp;
+        meta.protocol = hdr.ipv6.next_header;
+        transition select(hdr.ipv6.next_header) {
+            IP_PROTOCOL_UDP : parse_udp;
+            IP_PROTOCOL_TCP : parse_tcp;
             default : accept;
         }
     }
@@ -67,11 +85,13 @@ control CrnDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.tcp);
         packet.emit(hdr.rdcc);
         packet.emit(hdr.congestion_report);
         packet.emit(hdr.report_ipv4);
+        packet.emit(hdr.report_ipv6);
     }
 }
 

@@ -13,12 +13,17 @@ control Validation(in headers_t hdr, inout metadata_t meta, in standard_metadata
     apply {
         if (standard_metadata.parser_error != error.NoError) {
             drop(DROP_CORRUPTION);
+        } else if (meta.ip_octets + meta.link_octets > standard_metadata.packet_length) {
+            drop(DROP_CORRUPTION);
+        } else if (hdr.ipv6.isValid()) {
+            if (hdr.ipv6.version != 6) {
+                drop(DROP_CORRUPTION);
+            }
         } else if (!hdr.ipv4.isValid()) {
+            // ARP and the like are left to the hosts.
             drop(DROP_NO_ROUTE);
         } else if (standard_metadata.checksum_error == 1 || hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5
-                   || hdr.ipv4.total_length < IPV4_OCTETS
-                   || (bit<32>) hdr.ipv4.total_length + (bit<32>) meta.link_octets
-                      > standard_metadata.packet_length) {
+                   || hdr.ipv4.total_length < IPV4_OCTETS) {
             drop(DROP_CORRUPTION);
         } else if (hdr.ipv4.ihl > 5) {
             // IPv4 options: this switch doesn't process them.

@@ -53,6 +53,21 @@ control FillReportIpv4(inout ipv4_h ipv4, in bit<16> total_length, in bit<32> sr
     }
 }
 
+// The IPv6 header of a report. Its flow label is a hash of the flow, like the UDP source port.
+control FillReportIpv6(inout ipv6_h ipv6, in bit<16> payload_length, in bit<20> flow_hash, in bit<128> src_addr,
+                       in bit<128> dst_addr) {
+    apply {
+        ipv6.dscp = REPORT_DSCP;
+        ipv6.ecn = ECN_NOT_ECT;
+        ipv6.flow_label = flow_hash;
+        ipv6.payload_length = payload_length;
+        ipv6.next_header = IP_PROTOCOL_UDP;
+        ipv6.hop_limit = REPORT_TTL;
+        ipv6.src_addr = src_addr;
+        ipv6.dst_addr = dst_addr;
+    }
+}
+
 // The UDP header of a report. The checksum is computed behind (RDCC wants it set). The source port is a
 // hash of the flow, so that reports spread over equal paths.
 control FillReportUdp(inout udp_h udp, in bit<14> flow_hash, in bit<16> dst_port, in bit<16> length) {

@@ -11,6 +11,7 @@ const bit<32> QUEUES = 4096;
 const bit<32> DSCP_MAP_SIZE = 64;
 const bit<32> PORT_TRUST_SIZE = 512;
 const bit<32> IPV4_ROUTE_SIZE = 16384;
+const bit<32> IPV6_ROUTE_SIZE = 8192;
 const bit<32> ECMP_MEMBERS = 4096;
 const bit<32> QUEUE_PROFILE_SIZE = 4096;
 const bit<32> CONGESTION_DEGREE_SIZE = 2048; // 8 profiles of at most 255 ranges; 0 is the miss
