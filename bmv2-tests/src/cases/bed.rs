@@ -1,0 +1,268 @@
+//! The test bed, and the builder of scripts and expectations.
+
+use std::collections::BTreeMap;
+
+use crate::case::{Await, Case, Expected, RATE_PPS, Step};
+use crate::frames::{
+    CONTROL, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ID, SCHEDULED, UNSCHEDULED,
+};
+use crate::program::{CLONE_PORT, CLONE_SESSION};
+use crate::setup::{Call, Entry, Key, Port, Setup};
+
+/// The port whose queues are slow.
+pub const SLOW: u16 = 2;
+/// The profile of its data queue.
+const PROFILE: u64 = 3;
+/// The profile of control queues, never congested.
+const CONTROL_PROFILE: u64 = 9;
+/// What `fair_share` divides, Mbit/s.
+const SERVICE_RATE: u64 = 1000;
+/// Number of hosts.
+const HOSTS: u16 = 4;
+
+/// What differs between cases in the switch's setup.
+#[derive(Clone, Debug)]
+pub struct Bed {
+    /// `B_th` of the slow data queue, octets.
+    pub b_th: u32,
+    /// `Q_max` of the slow data queue, octets.
+    pub q_max: u32,
+    /// ECN threshold, octets; 0: none.
+    pub ecn_threshold: u32,
+    /// Report interval, microseconds: far below or far above [`crate::case::PERIOD_US`].
+    pub report_interval: u32,
+    /// Degrees that have an entry, by the document's formula.
+    pub degrees: Vec<u8>,
+    /// Whether `reporter` is set.
+    pub reporter: bool,
+    /// Ports inside the domain.
+    pub trusted: Vec<u16>,
+    /// Capacity of the slow port's queues, packets.
+    pub depth_packets: u32,
+    /// Rates of further ports, packets a second.
+    pub rates: Vec<(u16, u64)>,
+    /// `B_th` of port's control queues; the default is never reached.
+    pub control_b_th: u32,
+    /// Entries on top.
+    pub more: Vec<Entry>,
+}
+
+impl Default for Bed {
+    /// 5,100 octets between the thresholds: 20 octets a degree.
+    fn default() -> Bed {
+        Bed {
+            b_th: 500,
+            q_max: 5600,
+            ecn_threshold: 0,
+            report_interval: 1000,
+            degrees: Vec::new(),
+            reporter: true,
+            trusted: (1..=HOSTS).collect(),
+            depth_packets: 1000,
+            rates: Vec::new(),
+            control_b_th: 900_000,
+            more: Vec::new(),
+        }
+    }
+}
+
+impl Bed {
+    /// Entries as the controller would write them.
+    #[must_use]
+    pub fn setup(&self) -> Setup {
+        let rate_of = |port| {
+            let other = self.rates.iter().find(|(rated, _)| *rated == port).map(|&(_, rate)| rate);
+            if port == SLOW { Some(RATE_PPS) } else { other }
+        };
+        let ports = (1..=HOSTS).map(|port| Port {
+            port,
+            rate_pps: rate_of(port),
+            depth_packets: if port == SLOW { self.depth_packets } else { 1000 },
+        });
+        let mut entries = self.classes();
+        for host in 1..=HOSTS {
+            entries.extend(route(host));
+            entries.push(profile(host, 7, [CONTROL_PROFILE, self.control_b_th.into(), 1_000_000, 0, 50]));
+        }
+        let [b_th, q_max, ecn_threshold, interval] =
+            [self.b_th, self.q_max, self.ecn_threshold, self.report_interval].map(u64::from);
+        entries.push(profile(SLOW, 0, [PROFILE, b_th, q_max, ecn_threshold, interval]));
+        let span = self.q_max - self.b_th;
+        entries.extend(self.degrees.iter().map(|&degree| degree_entry(degree, span)));
+        for flows in 1..=8 {
+            entries.push(Entry::Table {
+                table: "fair_share".to_owned(),
+                key: vec![exact("profile", PROFILE), Key::Range("flows".to_owned(), flows, flows)],
+                call: Call::action("set_fair_share", &[SERVICE_RATE / flows]),
+                priority: 1,
+            });
+        }
+        entries.push(Entry::CloneSession { id: CLONE_SESSION, port: CLONE_PORT });
+        if self.reporter {
+            let address = u32::from_be_bytes(REPORTER_ADDRESS);
+            let rdcc = u64::from(RDCC_PORT);
+            let arguments = [REPORTER_ID.into(), address.into(), 0, rdcc, rdcc + 1, rdcc + 2];
+            entries.push(Entry::Default {
+                table: "reporter".to_owned(),
+                call: Call::action("set_reporter", &arguments),
+            });
+        }
+        entries.extend(self.more.iter().cloned());
+        Setup { ports: ports.collect(), entries }
+    }
+
+    /// DSCP roles and trusted ports.
+    fn classes(&self) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for (dscp, arguments) in [(SCHEDULED, [0, 1, 0]), (UNSCHEDULED, [0, 2, 0]), (CONTROL, [7, 3, 7])] {
+            entries.push(Entry::Table {
+                table: "dscp_map".to_owned(),
+                key: vec![exact("dscp", dscp.into())],
+                call: Call::action("set_class", &arguments),
+                priority: 0,
+            });
+        }
+        for &port in &self.trusted {
+            entries.push(Entry::Table {
+                table: "port_trust".to_owned(),
+                key: vec![exact("ingress_port", port.into())],
+                call: Call::action("set_trust", &[1, 1]),
+                priority: 0,
+            });
+        }
+        entries
+    }
+}
+
+/// A key field with one value.
+pub fn exact(name: &str, value: u64) -> Key {
+    Key::Exact(name.to_owned(), value)
+}
+
+/// A next hop and the route to the host behind it.
+fn route(host: u16) -> [Entry; 2] {
+    let member = Entry::Member {
+        profile: "ecmp".to_owned(),
+        id: host.into(),
+        call: Call::action("forward", &[host.into(), 0x0200_0000_0000 | u64::from(host)]),
+    };
+    [member, route_entry(0x0a00_0000 | u64::from(host), Call::Member(host.into()))]
+}
+
+/// A route to one address.
+pub fn route_entry(address: u64, call: Call) -> Entry {
+    Entry::Table {
+        table: "ipv4_route".to_owned(),
+        key: vec![Key::Lpm("dst_addr".to_owned(), address, 32)],
+        call,
+        priority: 0,
+    }
+}
+
+fn profile(port: u16, queue: u64, arguments: [u64; 5]) -> Entry {
+    Entry::Table {
+        table: "queue_profile".to_owned(),
+        key: vec![exact("egress_port", port.into()), exact("queue", queue)],
+        call: Call::action("set_profile", &arguments),
+        priority: 0,
+    }
+}
+
+/// The excess over `B_th` that has this degree: floor(255 excess / span) = degree (RDCC, On-Path Congestion
+/// Reporting).
+fn degree_entry(degree: u8, span: u32) -> Entry {
+    let (degree, span) = (u64::from(degree), u64::from(span));
+    let low = (degree * span).div_ceil(255);
+    let high = if degree == 255 { u32::MAX.into() } else { ((degree + 1) * span).div_ceil(255) - 1 };
+    Entry::Table {
+        table: "congestion_degree".to_owned(),
+        key: vec![exact("profile", PROFILE), Key::Range("excess".to_owned(), low, high)],
+        call: Call::action("set_degree", &[degree]),
+        priority: 1,
+    }
+}
+
+/// Builds a case's script and expectations side by side.
+#[derive(Clone, Debug, Default)]
+pub struct Story {
+    script: Vec<Step>,
+    frames: BTreeMap<u16, Vec<Vec<u8>>>,
+    counters: BTreeMap<(String, u64), u64>,
+}
+
+impl Story {
+    /// An empty story.
+    #[must_use]
+    pub fn new() -> Story {
+        Story::default()
+    }
+
+    /// As [`Story::new`], after one small packet without a role has left the slow queue: what is sent now waits
+    /// there, since the queue has just been served. The packet is of the flow of [`Data::scheduled`].
+    #[must_use]
+    pub fn primed() -> Story {
+        let primer = Data { dscp: NO_ROLE, ..Data::scheduled(64) };
+        Story::new().send(1, &[primer]).expect(SLOW, primer.forwarded()).settle()
+    }
+
+    /// Data frames enter.
+    #[must_use]
+    pub fn send(self, port: u16, data: &[Data]) -> Story {
+        self.send_octets(port, data.iter().map(Data::sent).collect())
+    }
+
+    /// Frames enter.
+    #[must_use]
+    pub fn send_octets(mut self, port: u16, frames: Vec<Vec<u8>>) -> Story {
+        self.script.push(Step::Send { port, frames });
+        self
+    }
+
+    /// A frame must leave, after those that were named for this port before.
+    #[must_use]
+    pub fn expect(mut self, port: u16, frame: Vec<u8>) -> Story {
+        self.frames.entry(port).or_default().push(frame);
+        self
+    }
+
+    /// Data frames must leave unchanged but for what a router changes.
+    #[must_use]
+    pub fn expect_forwarded(self, port: u16, data: &[Data]) -> Story {
+        data.iter().fold(self, |story, data| story.expect(port, data.forwarded()))
+    }
+
+    /// So many packets must have been counted.
+    #[must_use]
+    pub fn count(mut self, counter: &str, index: u64, packets: u64) -> Story {
+        self.counters.insert((counter.to_owned(), index), packets);
+        self
+    }
+
+    /// Waits for all frames that were named so far.
+    #[must_use]
+    pub fn settle(mut self) -> Story {
+        for (&port, frames) in &self.frames {
+            self.script.push(Step::Await(Await { port, frames: frames.len() }));
+        }
+        self
+    }
+
+    /// Waits for everything, then sends one packet through each host's port and waits for it: what comes before it
+    /// and wasn't named is a fault, and nobody has to wait for silence.
+    #[must_use]
+    pub fn end(mut self, name: &'static str, rule: &'static str, bed: &Bed) -> Case {
+        self = self.settle();
+        for host in [2, 1, 3, 4] {
+            let marker =
+                Data { src: 1, dst: host, ports: (9, 9), dscp: NO_ROLE, mark: 0xee, ..Data::scheduled(64) };
+            self = self.send(1, &[marker]).expect(host.into(), marker.forwarded()).settle();
+        }
+        Case {
+            name,
+            rule,
+            setup: bed.setup(),
+            script: self.script,
+            expected: Expected { frames: Some(self.frames), counters: self.counters },
+        }
+    }
+}

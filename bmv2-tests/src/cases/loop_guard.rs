@@ -1,0 +1,77 @@
+//! Reports never cause reports.
+
+use super::bed::SLOW;
+use super::reports::report;
+use super::{Bed, Story, TO_RECEIVER, TO_SENDER};
+use crate::case::{Case, RATE_PPS};
+use crate::frames::{CONTROL, Data, RDCC_PORT};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![rdcc_datagrams(), reports_in_a_congested_queue(), control_role()]
+}
+
+/// Datagrams to the RDCC port between data frames, all with the DSCP of scheduled data.
+fn rdcc_datagrams() -> Case {
+    let data = Data::scheduled(200);
+    let rdcc = Data { ports: (50000, RDCC_PORT), ..data };
+    Story::primed()
+        .send(1, &[data, rdcc, data, rdcc, data, rdcc])
+        .expect(SLOW, data.forwarded())
+        .expect(SLOW, shared(data, 1, 1000, 25))
+        .expect_forwarded(SLOW, &[rdcc, data])
+        .expect(SLOW, shared(data, 2, 600, 5))
+        .expect_forwarded(SLOW, &[rdcc, data, rdcc])
+        .count("reports_sent", TO_RECEIVER, 2)
+        .end(
+            "no_report_about_rdcc_datagrams",
+            "a datagram to the RDCC port is never reported about, whatever its DSCP says",
+            &Bed { degrees: vec![25, 5], ..Bed::default() },
+        )
+}
+
+/// Two flows share the queue: half the rate each.
+fn shared(about: Data, sequence: u32, queue_depth: u32, degree: u8) -> Vec<u8> {
+    crate::frames::Report { about, sequence, queue_depth, threshold: 500, degree, rate: 500 }.frame()
+}
+
+/// Reports come twice as fast as port 1's control queue is served, and the threshold of that queue is 0: they stand in
+/// it, above its threshold, and nothing is said about them.
+fn reports_in_a_congested_queue() -> Case {
+    let data = Data::unscheduled(200);
+    Story::primed()
+        .send(1, &[data; 8])
+        .expect_forwarded(SLOW, &[data; 8])
+        .expect(1, report(data, 1, 1400, 500, 45))
+        .expect(1, report(data, 2, 1200, 500, 35))
+        .expect(1, report(data, 3, 1000, 500, 25))
+        .expect(1, report(data, 4, 800, 500, 15))
+        .expect(1, report(data, 5, 600, 500, 5))
+        .count("reports_sent", TO_SENDER, 5)
+        .end(
+            "no_report_about_reports",
+            "reports that stand in a congested queue are not reported about",
+            &Bed {
+                degrees: vec![45, 35, 25, 15, 5],
+                rates: vec![(1, RATE_PPS / 2)],
+                control_b_th: 0,
+                ..Bed::default()
+            },
+        )
+}
+
+/// Control datagrams in a congested control queue. The first leaves at once and isn't there to be seen waiting: it is
+/// sent alone.
+fn control_role() -> Case {
+    let control = Data { dscp: CONTROL, ports: (50000, 7), ..Data::scheduled(200) };
+    Story::new()
+        .send(1, &[control])
+        .expect(SLOW, control.forwarded())
+        .settle()
+        .send(1, &[control; 5])
+        .expect_forwarded(SLOW, &[control; 5])
+        .end(
+            "no_report_about_control",
+            "packets of the control role are not reported about",
+            &Bed { control_b_th: 0, ..Bed::default() },
+        )
+}

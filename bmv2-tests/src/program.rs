@@ -1,0 +1,71 @@
+//! The compiled P4 program under test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use p4runtime::P4InfoIndex;
+use p4runtime::p4::config::v1::P4Info;
+use p4runtime::p4::v1::ForwardingPipelineConfig;
+use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
+use sha2::{Digest as _, Sha256};
+
+use crate::target::TargetError;
+
+/// The port whose packets go to the controller (`CPU_PORT` of the P4 program).
+pub const CPU_PORT: u16 = 509;
+/// The port that clones wait at until they become reports; no interface.
+pub const CLONE_PORT: u16 = 510;
+/// The clone session of reports.
+pub const CLONE_SESSION: u32 = 1;
+
+/// BMv2's JSON, P4Info, and their digest.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The JSON as p4c wrote it.
+    pub json: Vec<u8>,
+    /// P4Info, indexed.
+    pub index: P4InfoIndex,
+    /// P4Info as a message.
+    pub info: P4Info,
+    /// SHA-256 of the JSON, lower-case hexadecimal.
+    pub sha256: String,
+}
+
+impl Program {
+    /// Reads `p4/bmv2/build` of this work tree.
+    ///
+    /// # Errors
+    /// A file that isn't there or isn't what its name says.
+    pub fn load() -> Result<Program, TargetError> {
+        Program::load_from(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../p4/bmv2/build"))
+    }
+
+    /// Reads `crn.json` and `crn.p4info.txtpb` in a folder.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub fn load_from(folder: &Path) -> Result<Program, TargetError> {
+        let json = read(&folder.join("crn.json"))?;
+        let path = folder.join("crn.p4info.txtpb");
+        let text = String::from_utf8(read(&path)?).map_err(|error| TargetError::program(&path, &error))?;
+        let info =
+            p4runtime::p4info::parse_text(&text).map_err(|error| TargetError::program(&path, &error))?;
+        let index = P4InfoIndex::new(info.clone()).map_err(|error| TargetError::program(&path, &error))?;
+        let sha256 = Sha256::digest(&json).iter().map(|octet| format!("{octet:02x}")).collect();
+        Ok(Program { json, index, info, sha256 })
+    }
+
+    /// The program as a switch takes it.
+    #[must_use]
+    pub fn pipeline(&self) -> ForwardingPipelineConfig {
+        ForwardingPipelineConfig {
+            p4info: Some(self.info.clone()),
+            p4_device_config: self.json.clone(),
+            cookie: Some(Cookie { cookie: 1 }),
+        }
+    }
+}
+
+fn read(path: &PathBuf) -> Result<Vec<u8>, TargetError> {
+    fs::read(path).map_err(|error| TargetError::program(path, &error))
+}

@@ -1,0 +1,52 @@
+//! Every case on every target that is present. A target that isn't there is listed with its cases as absent.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use bmv2_tests::bmv2::Bmv2;
+use bmv2_tests::cases;
+use bmv2_tests::soft::Soft;
+use bmv2_tests::target::{Presence, Target};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let targets: [Arc<dyn Target + Send + Sync>; 2] = [Arc::new(Soft), Arc::new(Bmv2)];
+    let mut trials = Vec::new();
+    let mut absent = Vec::new();
+    for target in targets {
+        let presence = target.presence();
+        let cases = cases::all();
+        if let Presence::Absent { reason } = &presence {
+            absent.push(format!(
+                "target {}: ABSENT ({reason}); its {} cases were not run",
+                target.name(),
+                cases.len()
+            ));
+        }
+        for case in cases {
+            let here = matches!(presence, Presence::Present { .. });
+            let kind = if here { target.name().to_owned() } else { format!("{} ABSENT", target.name()) };
+            let target = Arc::clone(&target);
+            let name = case.name;
+            let run = move || {
+                let observed = target.run(&case).map_err(|error| Failed::from(error.to_string()))?;
+                let differences = case.differences(&observed);
+                if differences.is_empty() {
+                    return Ok(());
+                }
+                Err(Failed::from(format!("{}\n  {}", case.rule, differences.join("\n  "))))
+            };
+            // Shown as ignored, never as passed.
+            trials.push(Trial::test(name, run).with_kind(kind).with_ignored_flag(!here));
+        }
+        if let Presence::Present { version } = presence {
+            println!("target {}: present ({version})", target.name());
+        }
+    }
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    for line in absent {
+        println!("{line}");
+    }
+    conclusion.exit_code()
+}
