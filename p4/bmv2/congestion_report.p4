@@ -84,6 +84,7 @@ control CongestionReportBuilder(inout headers_t hdr, inout metadata_t meta) {
     @id(0x16000007) @name(".report_sequence")
     register<bit<32>>(PORTS) report_sequence;
 
+    // Its octets are those of the data packets reported about: the cut comes later.
     @id(0x12000001) @name(".reports_sent")
     counter(REPORTS_SENT_SIZE, CounterType.packets_and_bytes) reports_sent;
 
