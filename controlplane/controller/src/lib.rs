@@ -1,7 +1,14 @@
 //! Topology YAML to switch entries: desired state, difference, writes.
 //!
-//! The way of a file: [`topology`] parses and checks it, pure functions compute the entries each switch
-//! should hold, the difference to what it holds becomes one batch of writes. A file with an error changes
-//! nothing anywhere.
+//! The way of a file: [`topology`] parses and checks it, [`desired`] computes what each switch should hold (pure
+//! functions), [`diff`] the changes from what it does hold. [`machine`] does this for all switches over
+//! [`client`]s. A file with an error changes nothing anywhere.
 
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod desired;
+pub mod diff;
+pub mod machine;
+pub mod pipeline;
 pub mod topology;

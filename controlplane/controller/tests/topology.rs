@@ -149,7 +149,7 @@ fn large_files_take_linear_time() {
     use std::fmt::Write;
     let mut text = String::from(
         "name: large\ndomain:\n  ports: { rdcc: 52100, crem: 52101, scone: 52102 }\n  dscp: [{ dscp: 26, role: \
-         scheduled, queue: 0 }]\ndefaults: { link: { rate: 100Gbps, delay: 1us }, profile: p, control_profile: p }\n\
+         scheduled, queue: 0 }, { dscp: 48, role: control, queue: 7 }]\ndefaults: { link: { rate: 100Gbps, delay: 1us }, profile: p, control_profile: p }\n\
          profiles: { p: { b_th: 1kB, q_max: 1MB, report_interval: 10us } }\nswitches:\n",
     );
     for switch in 0..10 {

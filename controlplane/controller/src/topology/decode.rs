@@ -110,9 +110,15 @@ pub(super) fn entries<'a>(
     Some(kept)
 }
 
-/// Reports a key that isn't known there.
-pub(super) fn unknown_key(key: &Key, what: &str, known: &[&str], problems: &mut Problems) {
-    let hint = match nearest(&key.text, known.iter().copied()) {
+/// Reports a key that isn't known there; returns the one that was probably meant.
+pub(super) fn unknown_key(
+    key: &Key,
+    what: &str,
+    known: &[&'static str],
+    problems: &mut Problems,
+) -> Option<&'static str> {
+    let meant = nearest(&key.text, known.iter().copied());
+    let hint = match meant {
         Some(name) => format!("did you mean `{name}`?"),
         None => format!("keys of {what}: {}", known.join(", ")),
     };
@@ -121,6 +127,7 @@ pub(super) fn unknown_key(key: &Key, what: &str, known: &[&str], problems: &mut 
             .at(key.span, "unknown key")
             .hint(hint),
     );
+    meant
 }
 
 /// Reports keys that must be there and aren't.
@@ -314,7 +321,12 @@ macro_rules! mapping {
                                 read.refused.push(stringify!($ofield));
                             }
                         } )*)?
-                        _ => decode::unknown_key(key, $what, Self::KEYS, problems),
+                        _ => {
+                            // A misspelt key is reported once, not as unknown and missing.
+                            let meant = decode::unknown_key(key, $what, Self::KEYS, problems);
+                            missing.retain(|(required, _)| Some(*required) != meant);
+                            read.refused.extend(meant);
+                        }
                     }
                 }
                 decode::missing_keys(&missing, $what, owner, problems);

@@ -63,7 +63,8 @@ pub fn parse_octets(name: &str, octets: &[u8]) -> Result<Topology, TopologyError
         Err(error) => {
             let offset = error.valid_up_to();
             // Shown as it can be: control characters would disturb a terminal.
-            let text: String = String::from_utf8_lossy(octets)
+            let shown = octets.get(..octets.len().min(offset + 80)).unwrap_or(octets);
+            let text: String = String::from_utf8_lossy(shown)
                 .chars()
                 .map(|c| if c.is_ascii_control() && c != '\n' { ' ' } else { c })
                 .collect();

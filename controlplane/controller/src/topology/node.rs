@@ -65,11 +65,30 @@ pub(super) fn parse(text: &str) -> Result<Node, Problem> {
 }
 
 fn syntax_error(text: &str, error: &serde_saphyr::Error) -> Problem {
-    let message = error.without_snippet().to_string();
-    let span = error.location().map(|location| place(text, location)).unwrap_or_default();
+    let span = error.location().map(|location| error_place(text, location)).unwrap_or_default();
+    if matches!(error.without_snippet(), serde_saphyr::Error::MultipleDocuments { .. }) {
+        return Problem::error("topology::yaml", "the file holds more than one YAML document")
+            .at(widen(text, span), "the second starts here")
+            .hint("a topology is one document: remove the `---` before this line");
+    }
     Problem::error("topology::yaml", "this isn't valid YAML")
-        .at(widen(text, span), plain_reason(&message))
+        .at(widen(text, span), plain_reason(&error.without_snippet().to_string()))
         .hint("check the indentation, the brackets and the quotes around this place")
+}
+
+/// Where the parser stopped. It gives octets only for values; for syntax errors, line and column.
+fn error_place(text: &str, location: Location) -> Span {
+    if location.span().byte_offset().is_some() {
+        return place(text, location);
+    }
+    let line = usize::try_from(location.line().saturating_sub(1)).unwrap_or(usize::MAX);
+    let column = usize::try_from(location.column().saturating_sub(1)).unwrap_or(usize::MAX);
+    let Some(found) = text.split_inclusive('\n').nth(line) else {
+        return Span { start: text.len(), len: 0 };
+    };
+    let start = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
+    let offset = found.char_indices().nth(column).map_or(found.trim_end().len(), |(offset, _)| offset);
+    Span { start: start + offset, len: 0 }
 }
 
 /// The parser's reason without its own "at line, column", which the underlined place already says.
@@ -83,16 +102,16 @@ fn plain_reason(message: &str) -> String {
         .to_owned()
 }
 
-/// A place of no length is drawn as nothing: give it one character, of the line before if it stands at the
-/// end of the text.
+/// A place of no length is drawn as nothing: give it one character, the one before if it stands at the end
+/// of a line.
 fn widen(text: &str, span: Span) -> Span {
     if span.len > 0 {
         return span;
     }
-    if let Some(next) = text[span.start..].chars().next() {
+    if let Some(next) = text[span.start..].chars().next().filter(|next| *next != '\n') {
         return Span { start: span.start, len: next.len_utf8() };
     }
-    let end = text.trim_end();
+    let end = text[..span.start].trim_end();
     let last = end.chars().next_back().map_or(0, char::len_utf8);
     Span { start: end.len() - last, len: last }
 }

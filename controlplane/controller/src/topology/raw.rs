@@ -47,7 +47,7 @@ mapping! {
             /// The UDP ports of the three protocols; none has a default.
             ports: DomainPorts = "{ rdcc: 52100, crem: 52101, scone: 52102 }";
             /// What DSCPs mean.
-            dscp: Vec<Dscp> = "[{ dscp: 26, role: scheduled, class: 0, queue: 0 }]";
+            dscp: Located<Vec<Dscp>> = "[{ dscp: 26, role: scheduled, class: 0, queue: 0 }]";
         }
         optional {
             /// Accept ports outside 49152..65535.
@@ -363,25 +363,36 @@ impl JsonSchema for Mac {
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
     pub node: String,
-    pub port: Option<u16>,
+    pub port: EndpointPort,
+}
+
+/// The port of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EndpointPort {
+    /// None is named.
+    None,
+    /// This one.
+    Number(u16),
+    /// Something that isn't a port number, which has been reported.
+    Refused,
 }
 
 impl FromNode for Endpoint {
     fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
         let text = scalar("an endpoint", "\"s1:1\"", node, owner, problems)?;
         let Some((name, port)) = text.split_once(':') else {
-            return Some(Self { node: text.to_owned(), port: None });
+            return Some(Self { node: text.to_owned(), port: EndpointPort::None });
         };
-        match port.parse::<u16>() {
-            Ok(number) if number <= super::MAX_PORT => {
-                Some(Self { node: name.to_owned(), port: Some(number) })
-            }
+        let port = match port.parse::<u16>() {
+            Ok(number) if number <= super::MAX_PORT => EndpointPort::Number(number),
             _ => {
                 let message = format!("`{port}` isn't a port number");
                 let hint = format!("ports are 0 to {}, as in \"{name}:1\"", super::MAX_PORT);
-                bad_value("topology::port", message, hint, node.span, problems)
+                problems.push(Problem::error("topology::port", message).at(node.span, "").hint(hint));
+                EndpointPort::Refused
             }
-        }
+        };
+        Some(Self { node: name.to_owned(), port })
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::decode::{Int, Located, Problems};
 use super::super::{Domain, DomainPorts, DscpEntry, Problem, REPORT_QUEUE, Role, Span, raw};
+use crate::pipeline::generated::constants::REPORT_DSCP;
 
 /// The dynamic range: what a domain may choose without saying that it means it.
 const DYNAMIC_PORTS: std::ops::RangeInclusive<u64> = 49_152..=65_535;
@@ -11,7 +12,7 @@ const DYNAMIC_PORTS: std::ops::RangeInclusive<u64> = 49_152..=65_535;
 pub(super) fn check(raw: &raw::Domain, problems: &mut Problems) -> Option<Domain> {
     let ports =
         raw.ports.as_ref().and_then(|ports| check_ports(ports, raw.allow_any_port == Some(true), problems));
-    let dscp = raw.dscp.as_ref().map(|entries| check_dscp(entries, problems));
+    let dscp = raw.dscp.as_ref().map(|entries| check_dscp(&entries.value, entries.span, problems));
     Some(Domain { ports: ports?, dscp: dscp?, crn_addresses: BTreeSet::new() })
 }
 
@@ -45,7 +46,7 @@ fn check_ports(raw: &raw::DomainPorts, allow_any: bool, problems: &mut Problems)
     Some(DomainPorts { rdcc: number(&raw.rdcc)?, crem: number(&raw.crem)?, scone: number(&raw.scone)? })
 }
 
-fn check_dscp(entries: &[raw::Dscp], problems: &mut Problems) -> Vec<DscpEntry> {
+fn check_dscp(entries: &[raw::Dscp], list: Span, problems: &mut Problems) -> Vec<DscpEntry> {
     let mut checked = Vec::new();
     let mut by_dscp: BTreeMap<u64, (Role, Span)> = BTreeMap::new();
     let mut control_queues: BTreeMap<u64, Span> = BTreeMap::new();
@@ -88,6 +89,22 @@ fn check_dscp(entries: &[raw::Dscp], problems: &mut Problems) -> Vec<DscpEntry> 
         }
         let hint = "a queue has one profile; give data a queue of its own, 0 to 6 (queue 7 carries reports)";
         problems.push(problem.hint(hint));
+    }
+    match by_dscp.get(&u64::from(REPORT_DSCP)) {
+        Some((Role::Control, _)) => {}
+        Some((role, span)) => problems.push(
+            Problem::error("topology::report_dscp", format!("DSCP {REPORT_DSCP} can't be {role}"))
+                .at(*span, "the switches' reports carry it")
+                .hint("give this role another codepoint, and DSCP 48 role control"),
+        ),
+        None if entries.iter().any(|entry| !entry.refused.is_empty()) => {}
+        None => problems.push(
+            Problem::error("topology::report_dscp", format!("DSCP {REPORT_DSCP} has no entry"))
+                .at(list, "the switches' reports carry it")
+                .hint(format!(
+                    "add `- {{ dscp: {REPORT_DSCP}, role: control, class: 7, queue: {REPORT_QUEUE} }}`"
+                )),
+        ),
     }
     checked
 }

@@ -85,19 +85,6 @@ fn profile(name: &Located<String>, raw: &raw::Profile, problems: &mut Problems) 
             .hint("add `ecn_threshold: 100kB`; b_th is the same unless you give it"),
         );
     }
-    if let (Some(b_th), Some(ecn)) = (&raw.b_th, &raw.ecn_threshold) {
-        if b_th.value != ecn.value {
-            problems.push(
-                Problem::warning(
-                    "topology::b_th_beside_ecn",
-                    format!("B_th ({}) differs from the ECN threshold ({})", b_th.value, ecn.value),
-                )
-                .at(b_th.span, "reports start here")
-                .at(ecn.span, "marking starts here")
-                .hint("RDCC advises the same for both; leave `b_th` out to have that"),
-            );
-        }
-    }
     // The one that is given stands for the other.
     let b_th = raw.b_th.as_ref().or(raw.ecn_threshold.as_ref())?;
     let ecn = raw.ecn_threshold.as_ref().or(raw.b_th.as_ref())?;
@@ -113,7 +100,18 @@ fn profile(name: &Located<String>, raw: &raw::Profile, problems: &mut Problems) 
             .at(q_max.span, "but the queue admits no more than this")
             .hint(format!("allowed: 1B to {}", super::Size::new(capacity.get() - 1))),
         );
-    } else if ecn.value.get() >= capacity.get() {
+    } else if b_th.value != ecn.value {
+        problems.push(
+            Problem::warning(
+                "topology::b_th_beside_ecn",
+                format!("B_th ({}) differs from the ECN threshold ({})", b_th.value, ecn.value),
+            )
+            .at(b_th.span, "reports start here")
+            .at(ecn.span, "marking starts here")
+            .hint("RDCC advises the same for both; leave `b_th` out to have that"),
+        );
+    }
+    if b_th.value.get() < capacity.get() && ecn.value.get() >= capacity.get() {
         problems.push(
             Problem::warning(
                 "topology::ecn_threshold",

@@ -6,6 +6,7 @@ use std::hash::Hash;
 use std::net::Ipv4Addr;
 
 use super::super::decode::{Located, Named, Problems};
+use super::super::raw::EndpointPort;
 use super::super::{
     DEFAULT_CLONE_PORT, End, Host, Link, Peer, PeerNode, PortRef, Problem, Rate, Size, Span, Switch, Time,
     raw,
@@ -198,13 +199,21 @@ type Taken = HashMap<(String, Option<u16>), Span>;
 
 fn links(file: &raw::File, kinds: &HashMap<&str, Kind>, nodes: &mut Nodes, problems: &mut Problems) {
     let mut taken = Taken::new();
+    let complete = file.hosts.is_some() && file.switches.is_some();
+    // Hosts that a link names, even one that is refused: those aren't unlinked besides.
+    let mut mentioned: HashSet<&str> = HashSet::new();
+    let mut without = Lacking::default();
     for raw in file.links.iter().flatten() {
         let Some(endpoints) = &raw.endpoints else { continue };
+        mentioned.extend(endpoints.value.iter().map(|end| end.value.node.as_str()));
         let spans: Vec<Span> = endpoints.value.iter().map(|end| end.span).collect();
-        let ends: Vec<Option<End>> =
-            endpoints.value.iter().map(|end| check_end(end, kinds, &mut taken, nodes, problems)).collect();
-        let rate = rate(file, raw, endpoints.span, problems);
-        let delay = delay(file, raw, endpoints.span, problems);
+        let ends: Vec<Option<End>> = endpoints
+            .value
+            .iter()
+            .map(|end| check_end(end, kinds, complete, &mut taken, nodes, problems))
+            .collect();
+        let (rate, delay) = (rate(file, raw), delay(file, raw));
+        without.note(file, raw, endpoints.span, rate.is_none(), delay.is_none());
         let [Some(first), Some(second)] = ends.as_slice() else {
             if endpoints.value.len() != 2 && ends.iter().all(Option::is_some) {
                 problems.push(
@@ -227,8 +236,9 @@ fn links(file: &raw::File, kinds: &HashMap<&str, Kind>, nodes: &mut Nodes, probl
         let (Some(rate_bps), Some(delay_ns)) = (rate, delay) else { continue };
         connect(nodes, Link { ends: [first.clone(), second.clone()], rate_bps, delay_ns });
     }
+    without.report(problems);
     for (name, raw) in file.hosts.iter().flat_map(|hosts| &hosts.0) {
-        if raw.is_some() && !taken.contains_key(&(name.value.clone(), None)) {
+        if raw.is_some() && file.links.is_some() && !mentioned.contains(name.value.as_str()) {
             problems.push(
                 Problem::error("topology::unlinked_host", format!("host `{}` has no link", name.value))
                     .at(name.span, "hangs on nothing")
@@ -238,50 +248,73 @@ fn links(file: &raw::File, kinds: &HashMap<&str, Kind>, nodes: &mut Nodes, probl
     }
 }
 
-fn rate(file: &raw::File, raw: &raw::Link, span: Span, problems: &mut Problems) -> Option<u64> {
+fn rate(file: &raw::File, raw: &raw::Link) -> Option<u64> {
     let default = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()?.rate);
-    raw.rate.or(default).map(Rate::get).or_else(|| no_default("rate", "100Gbps", file, raw, span, problems))
+    raw.rate.or(default).map(Rate::get)
 }
 
-fn delay(file: &raw::File, raw: &raw::Link, span: Span, problems: &mut Problems) -> Option<u64> {
+fn delay(file: &raw::File, raw: &raw::Link) -> Option<u64> {
     let default = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()?.delay);
-    let delay = raw.delay.or(default).map(|delay| Time::get(delay.0));
-    delay.or_else(|| no_default("delay", "2us", file, raw, span, problems))
+    raw.delay.or(default).map(|delay| Time::get(delay.0))
 }
 
-fn no_default<T>(
-    key: &str,
-    example: &str,
-    file: &raw::File,
-    raw: &raw::Link,
-    span: Span,
-    problems: &mut Problems,
-) -> Option<T> {
-    // A value that was given and refused has been reported, and so has one under `defaults`.
-    let defaults = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref());
-    let refused = raw.refused.contains(&key) || defaults.is_some_and(|link| link.refused.contains(&key));
-    if !refused {
-        problems.push(
-            Problem::error(
-                "topology::missing_key",
-                format!("this link has no {key}, and there is no default"),
-            )
-            .at(span, format!("no {key} here"))
-            .hint(format!("add `{key}: {example}` to it, or to `link` under `defaults`")),
-        );
+/// Links that neither have a rate or delay nor a default for it; reported once, since one line cures all.
+#[derive(Default)]
+struct Lacking {
+    rate: Vec<Span>,
+    delay: Vec<Span>,
+}
+
+impl Lacking {
+    fn note(&mut self, file: &raw::File, raw: &raw::Link, span: Span, no_rate: bool, no_delay: bool) {
+        for (lacks, key, spans) in [(no_rate, "rate", &mut self.rate), (no_delay, "delay", &mut self.delay)] {
+            // What was given and refused has been reported, here or under `defaults`.
+            let refused = raw.refused.contains(&key)
+                || file.defaults.as_ref().is_some_and(|defaults| {
+                    defaults.refused.contains(&"link")
+                        || defaults.link.as_ref().is_some_and(|link| link.refused.contains(&key))
+                });
+            if lacks && !refused {
+                spans.push(span);
+            }
+        }
     }
-    None
+
+    fn report(self, problems: &mut Problems) {
+        for (key, example, spans) in [("rate", "100Gbps", self.rate), ("delay", "2us", self.delay)] {
+            let Some(first) = spans.first() else { continue };
+            let message = match spans.len() {
+                1 => format!("a link has no {key}, and there is no default"),
+                count => format!("{count} links have no {key}, and there is no default"),
+            };
+            problems.push(
+                Problem::error("topology::missing_key", message)
+                    .at(*first, format!("no {key} here"))
+                    .hint(format!("add `{key}: {example}` to `link` under `defaults`, or to each link")),
+            );
+        }
+    }
 }
 
 fn check_end(
     end: &Located<raw::Endpoint>,
     kinds: &HashMap<&str, Kind>,
+    complete: bool,
     taken: &mut Taken,
     nodes: &Nodes,
     problems: &mut Problems,
 ) -> Option<End> {
-    let raw::Endpoint { node, port } = &end.value;
+    let node = &end.value.node;
+    let port = match end.value.port {
+        EndpointPort::None => None,
+        EndpointPort::Number(port) => Some(port),
+        EndpointPort::Refused => return None,
+    };
     let Some(kind) = kinds.get(node.as_str()) else {
+        // Without all the names none can be called unknown.
+        if !complete {
+            return None;
+        }
         let name = Located { value: node.clone(), span: end.span };
         let mut names: Vec<&str> = kinds.keys().copied().collect();
         names.sort_unstable();
@@ -289,7 +322,7 @@ fn check_end(
         return None;
     };
     let named = match (kind, port) {
-        (Kind::Switch, Some(port)) => End::Port(PortRef { switch: node.clone(), port: *port }),
+        (Kind::Switch, Some(port)) => End::Port(PortRef { switch: node.clone(), port }),
         (Kind::Host, None) => End::Host(node.clone()),
         (Kind::Switch, None) => {
             problems.push(
@@ -308,7 +341,7 @@ fn check_end(
             return None;
         }
     };
-    if let Some(first) = taken.get(&(node.clone(), *port)) {
+    if let Some(first) = taken.get(&(node.clone(), port)) {
         let what = port.map_or_else(|| format!("host `{node}`"), |port| format!("port {port} of `{node}`"));
         let hint = if port.is_some() {
             free_port(node, taken).map_or_else(String::new, |free| format!("\"{node}:{free}\" is free"))
@@ -323,13 +356,13 @@ fn check_end(
         );
         return None;
     }
-    taken.insert((node.clone(), *port), end.span);
+    taken.insert((node.clone(), port), end.span);
     let clone_port = nodes.switches.get(node).map(|switch| switch.clone_port);
-    if port.is_some() && *port == clone_port {
+    if port.is_some() && port == clone_port {
         problems.push(
             Problem::error(
                 "topology::clone_port",
-                format!("`{}` is the port that reports are cloned to", named_port(node, *port)),
+                format!("`{}` is the port that reports are cloned to", named_port(node, port)),
             )
             .at(end.span, "can't carry a link")
             .hint(format!("use another port, or set `clone_port` of `{node}` to one without a link")),

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use super::super::decode::{Located, Problems};
 use super::super::fabric::Fabric;
+use super::super::raw::EndpointPort;
 use super::super::{
-    Domain, MessageShape, Mode, PortRef, Problem, RdccParams, Role, Size, Span, Workload, raw,
+    Domain, MessageShape, Mode, PortRef, Problem, REPORT_QUEUE, RdccParams, Role, Size, Span, Workload, raw,
 };
 use super::nodes::Nodes;
 
@@ -18,6 +19,10 @@ pub(super) fn check_references(file: &raw::File, problems: &mut Problems) {
     let hosts: Vec<&str> = names(file.hosts.as_ref().map(|hosts| &hosts.0));
     let switches: Vec<&str> = names(file.switches.as_ref().map(|switches| &switches.0));
     for raw in file.workloads.iter().flatten() {
+        if file.hosts.is_none() || file.switches.is_none() {
+            // Without all the names none can be called unknown.
+            return;
+        }
         for name in raw.senders.iter().chain(&raw.receivers).flat_map(|list| &list.value) {
             host_exists(name, &hosts, problems);
         }
@@ -206,22 +211,34 @@ fn messages(raw: &raw::Workload, domain: &Domain, problems: &mut Problems) -> Op
                     format!("no DSCP has role {role}, which these messages need"),
                 )
                 .at(span, "")
-                .hint(format!("add `- {{ dscp: 26, role: {role}, class: 0, queue: 0 }}` to `domain.dscp`")),
+                .hint(format!("add `- {}` to `domain.dscp`", dscp_example(domain, role))),
             );
         }
     }
     Some(shapes)
 }
 
+/// A DSCP map entry for a role, with a codepoint that is free.
+fn dscp_example(domain: &Domain, role: Role) -> String {
+    let free =
+        (26..64).chain(0..26).find(|dscp| domain.dscp.iter().all(|entry| entry.dscp != *dscp)).unwrap_or(26);
+    let queue = if role == Role::Control { REPORT_QUEUE } else { 0 };
+    format!("{{ dscp: {free}, role: {role}, class: {queue}, queue: {queue} }}")
+}
+
 fn bottleneck(end: &Located<raw::Endpoint>, nodes: &Nodes, problems: &mut Problems) -> Option<PortRef> {
-    let raw::Endpoint { node, port } = &end.value;
+    let node = &end.value.node;
     let Some(switch) = nodes.switches.get(node) else {
         let switches: Vec<&str> = nodes.switches.keys().map(String::as_str).collect();
         unknown_switch(end, &switches, problems);
         return None;
     };
-    match port {
-        Some(port) if switch.ports.contains_key(port) => Some(PortRef { switch: node.clone(), port: *port }),
+    match end.value.port {
+        EndpointPort::Number(port) if switch.ports.contains_key(&port) => {
+            Some(PortRef { switch: node.clone(), port })
+        }
+        // Reported where it was read.
+        EndpointPort::Refused => None,
         _ => {
             let mut ports: Vec<String> = switch.ports.keys().map(u16::to_string).collect();
             let more = ports.len() > 16;

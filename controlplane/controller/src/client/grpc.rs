@@ -1,0 +1,188 @@
+//! A switch behind P4Runtime's gRPC. A task of its own waits for the switch, so that the controller doesn't.
+
+use p4runtime::client::{Client, ClientError, Event as SwitchEvent, Options, WriteError};
+use p4runtime::p4::v1::ForwardingPipelineConfig;
+use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
+use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
+use p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
+use tokio::sync::mpsc;
+use wire::units::Nanos;
+
+use super::{Event, FailedUpdate, Reply, Request, RequestError, RequestId, SwitchClient};
+
+/// A client of one switch. Dropping it ends its task and gives primaryship back.
+#[derive(Debug)]
+pub struct GrpcClient {
+    requests: mpsc::UnboundedSender<(RequestId, Request)>,
+    events: mpsc::UnboundedReceiver<Event>,
+}
+
+impl GrpcClient {
+    /// A client of the switch at `address` (`host:port`), which connects with the first
+    /// [`Request::Arbitrate`]. The election id of `options` isn't used. To be called within a tokio runtime.
+    pub fn spawn(address: String, options: Options) -> Self {
+        let (requests, incoming) = mpsc::unbounded_channel();
+        let (outgoing, events) = mpsc::unbounded_channel();
+        tokio::spawn(Task { address, options, client: None, events: outgoing }.run(incoming));
+        Self { requests, events }
+    }
+
+    /// The next event, when there is one. `None`: the task has ended.
+    pub async fn event(&mut self) -> Option<Event> {
+        self.events.recv().await
+    }
+}
+
+impl SwitchClient for GrpcClient {
+    fn submit(&mut self, id: RequestId, request: Request, _: Nanos) {
+        // The task ends only with this client; should it have died, `poll` says so.
+        drop(self.requests.send((id, request)));
+    }
+
+    fn poll(&mut self, _: Nanos) -> Option<Event> {
+        match self.events.try_recv() {
+            Ok(event) => Some(event),
+            Err(mpsc::error::TryRecvError::Empty | mpsc::error::TryRecvError::Disconnected) => None,
+        }
+    }
+
+    /// The switch answers when it likes: see [`GrpcClient::event`].
+    fn poll_timeout(&self) -> Option<Nanos> {
+        None
+    }
+}
+
+struct Task {
+    address: String,
+    options: Options,
+    client: Option<Client>,
+    events: mpsc::UnboundedSender<Event>,
+}
+
+impl Task {
+    async fn run(mut self, mut requests: mpsc::UnboundedReceiver<(RequestId, Request)>) {
+        loop {
+            let heard = tokio::select! {
+                request = requests.recv() => match request {
+                    Some((id, request)) => {
+                        let result = self.serve(request).await;
+                        Some(Event::Reply { id, result })
+                    }
+                    None => return,
+                },
+                event = next_event(&mut self.client) => self.hear(event),
+            };
+            if let Some(event) = heard {
+                if self.events.send(event).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// What the switch sent by itself.
+    fn hear(&mut self, event: Option<SwitchEvent>) -> Option<Event> {
+        match event {
+            Some(SwitchEvent::Arbitration(arbitration)) => Some(Event::Primary(arbitration.primary)),
+            Some(SwitchEvent::PacketIn(packet)) => Some(Event::PacketIn(packet)),
+            Some(SwitchEvent::Digest(digest)) => Some(Event::Digest(digest)),
+            Some(SwitchEvent::Closed(status)) => {
+                self.client = None;
+                let reason = status.map_or_else(
+                    || "the switch has closed the stream".to_owned(),
+                    |status| status.message().to_owned(),
+                );
+                Some(Event::Closed(reason))
+            }
+            Some(_) => None,
+            None => {
+                self.client = None;
+                Some(Event::Closed("the stream has ended".to_owned()))
+            }
+        }
+    }
+
+    async fn serve(&mut self, request: Request) -> Result<Reply, RequestError> {
+        if let Request::Arbitrate { election_id } = request {
+            return self.arbitrate(election_id).await;
+        }
+        let Some(client) = &mut self.client else {
+            return Err(RequestError::Unreachable(format!("not connected to {}", self.address)));
+        };
+        match request {
+            Request::Arbitrate { .. } => Ok(Reply::Done),
+            Request::GetCookie => {
+                let config = client.get_pipeline(ResponseType::CookieOnly).await.map_err(failed)?;
+                // A program without a cookie is somebody else's.
+                Ok(Reply::Cookie(config.map(|config| config.cookie.map_or(0, |cookie| cookie.cookie))))
+            }
+            Request::SetPipeline(pipeline) => {
+                let config = ForwardingPipelineConfig {
+                    p4info: Some(pipeline.p4info().clone()),
+                    p4_device_config: pipeline.device_config.clone(),
+                    cookie: Some(Cookie { cookie: pipeline.cookie }),
+                };
+                client.set_pipeline(Action::VerifyAndCommit, Some(config)).await.map_err(failed)?;
+                Ok(Reply::Done)
+            }
+            Request::Write(updates) => {
+                client.write(updates).await.map_err(write_failed)?;
+                Ok(Reply::Done)
+            }
+            Request::Read(entities) => {
+                let found = client.read(entities).await.map_err(failed)?;
+                Ok(Reply::Entities(found))
+            }
+            Request::PacketOut(packet) => {
+                client.packet_out(packet).await.map_err(failed)?;
+                Ok(Reply::Done)
+            }
+        }
+    }
+
+    async fn arbitrate(&mut self, election_id: u128) -> Result<Reply, RequestError> {
+        let primary = match &mut self.client {
+            Some(client) => client.arbitrate(election_id).await.map_err(failed)?.primary,
+            None => {
+                let options = Options { election_id, ..self.options.clone() };
+                let client = Client::connect(&self.address, options).await.map_err(failed)?;
+                self.client.insert(client).is_primary()
+            }
+        };
+        Ok(Reply::Arbitration { primary })
+    }
+}
+
+/// The next thing that the switch sends by itself; without a connection, never anything.
+async fn next_event(client: &mut Option<Client>) -> Option<SwitchEvent> {
+    match client {
+        Some(client) => client.event().await,
+        None => std::future::pending().await,
+    }
+}
+
+fn failed(error: ClientError) -> RequestError {
+    match error {
+        ClientError::Status(status) => {
+            RequestError::Refused { code: status.code() as i32, message: status.message().to_owned() }
+        }
+        other => RequestError::Unreachable(other.to_string()),
+    }
+}
+
+fn write_failed(error: WriteError) -> RequestError {
+    match error {
+        WriteError::Updates { failed, of } => {
+            let failed = failed
+                .into_iter()
+                .map(|update| FailedUpdate {
+                    index: update.index,
+                    code: update.code,
+                    message: update.message,
+                })
+                .collect();
+            RequestError::Updates { failed, of }
+        }
+        WriteError::Call(error) => failed(error),
+    }
+}

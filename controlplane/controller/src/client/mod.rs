@@ -1,0 +1,135 @@
+//! What a controller asks of a switch and hears from it, without waiting: [`SwitchClient`].
+//!
+//! Two implementations: [`grpc`] talks P4Runtime to a server, [`in_process`] to a switch in the same process in
+//! virtual time.
+
+pub mod grpc;
+pub mod in_process;
+
+use std::fmt;
+use std::sync::Arc;
+
+use p4runtime::p4::v1::{DigestList, Entity, PacketIn, PacketOut, Update};
+use wire::units::Nanos;
+
+use crate::pipeline::Pipeline;
+
+pub use grpc::GrpcClient;
+pub use in_process::{InProcessClient, Target};
+
+/// Tells a reply's request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// What a switch is asked.
+#[derive(Clone, Debug)]
+pub enum Request {
+    /// Become primary with this election id. Must come first; answered by [`Reply::Arbitration`].
+    Arbitrate {
+        /// The highest of all controllers' is the primary's. Not 0.
+        election_id: u128,
+    },
+    /// Which program runs; answered by [`Reply::Cookie`].
+    GetCookie,
+    /// Run this program; answered by [`Reply::Done`].
+    SetPipeline(Arc<Pipeline>),
+    /// Make these changes, in order; answered by [`Reply::Done`].
+    Write(Vec<Update>),
+    /// Read what matches these; answered by [`Reply::Entities`].
+    Read(Vec<Entity>),
+    /// Send a packet; answered by [`Reply::Done`] when it is on its way to the switch.
+    PacketOut(PacketOut),
+}
+
+/// What a switch answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// Whether this controller is primary now.
+    Arbitration {
+        /// It is.
+        primary: bool,
+    },
+    /// The running program's cookie; none if there is no program.
+    Cookie(Option<u64>),
+    /// It is done.
+    Done,
+    /// What was read.
+    Entities(Vec<Entity>),
+}
+
+/// Why a request wasn't done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequestError {
+    /// The switch refused it.
+    #[error("{}: {message}", p4runtime::status::code_name(*code))]
+    Refused {
+        /// gRPC code.
+        code: i32,
+        /// The switch's reason.
+        message: String,
+    },
+    /// Some updates of a batch weren't made; the others were.
+    #[error("{} of {of} updates failed; the first: {}", failed.len(), first(failed))]
+    Updates {
+        /// Those that weren't, in order.
+        failed: Vec<FailedUpdate>,
+        /// How many there were.
+        of: usize,
+    },
+    /// The switch can't be reached.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// An update that wasn't made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedUpdate {
+    /// Its place in the batch.
+    pub index: usize,
+    /// gRPC code.
+    pub code: i32,
+    /// The switch's reason.
+    pub message: String,
+}
+
+impl fmt::Display for FailedUpdate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", p4runtime::status::code_name(self.code), self.message)
+    }
+}
+
+fn first(failed: &[FailedUpdate]) -> String {
+    failed.first().map(ToString::to_string).unwrap_or_default()
+}
+
+/// What a controller hears from a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The outcome of a request.
+    Reply {
+        /// Of which.
+        id: RequestId,
+        /// What it came to.
+        result: Result<Reply, RequestError>,
+    },
+    /// Primaryship changed without being asked for.
+    Primary(bool),
+    /// A packet for the controller.
+    PacketIn(PacketIn),
+    /// A digest list.
+    Digest(DigestList),
+    /// The connection is gone, with the reason. Requests without a reply will get none.
+    Closed(String),
+}
+
+/// A connection to one switch. Nothing waits: requests are submitted, events polled.
+pub trait SwitchClient {
+    /// Asks the switch. Requests are served in the order in which they are submitted.
+    fn submit(&mut self, id: RequestId, request: Request, now: Nanos);
+
+    /// The next event that is due, in the order (time, sequence of the requests).
+    fn poll(&mut self, now: Nanos) -> Option<Event>;
+
+    /// When to call [`SwitchClient::poll`] again; `None`: not known, or never.
+    fn poll_timeout(&self) -> Option<Nanos>;
+}

@@ -1,0 +1,170 @@
+//! What a switch should hold: pure functions of the topology and the program's P4Info.
+
+mod builder;
+mod degree;
+mod fair_share;
+mod profiles;
+mod routes;
+
+use p4runtime::P4InfoIndex;
+use p4runtime::index::IndexError;
+use p4runtime::p4::v1::{Entity, entity};
+
+use crate::pipeline::REPORT_CLONE_SESSION;
+use crate::topology::{Role, Switch, Topology};
+use builder::{Act, Builder, Match};
+
+pub use degree::{DegreeRange, degree, degree_ranges};
+pub use fair_share::{EXACT_FLOWS, ShareRange, share_ranges};
+pub use profiles::{MAX_PROFILES, ProfileNumber};
+
+/// Octets that a CONGESTION_REPORT takes of a link: Ethernet, IPv4, UDP and message (90), and the frame's
+/// check sequence, preamble and gap (24).
+const REPORT_OCTETS: u64 = 114;
+/// Ours: reports about one port may take at most this part of that port's rate (RDCC, On-Path Congestion
+/// Reporting, asks for an aggregate limit and gives no figure): 2 %.
+const REPORT_SHARE: u64 = 50;
+/// Ours: so many reports may come at once: those of 100 us at the limit, and a few in any case.
+const BURST_PER_SECOND: u64 = 10_000;
+const MIN_BURST: u64 = 64;
+
+/// What a switch should hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Desired {
+    /// Table entries, default actions, action profile members and groups, meters and clone sessions.
+    pub entities: Vec<Entity>,
+    /// Which profile number each set of thresholds and service rate has on this switch.
+    pub profiles: Vec<ProfileNumber>,
+}
+
+/// Why a topology can't be put into a switch.
+#[derive(Debug, thiserror::Error)]
+pub enum DesiredError {
+    /// The topology has no such switch.
+    #[error("the topology has no switch `{0}`")]
+    NoSwitch(String),
+    /// A name isn't in the P4Info.
+    #[error(transparent)]
+    Index(IndexError),
+    /// The program's shape isn't what this controller writes.
+    #[error("the P4 program's `{object}`: {problem}")]
+    Program {
+        /// Table or action.
+        object: String,
+        /// What doesn't fit.
+        problem: String,
+    },
+    /// More than the switch can hold.
+    #[error("switch `{switch}` would need {needed} of {what}, and holds {limit}")]
+    Capacity {
+        /// The switch.
+        switch: String,
+        /// Table, or what else is full.
+        what: String,
+        /// How many are needed.
+        needed: usize,
+        /// How many fit.
+        limit: usize,
+    },
+}
+
+/// What a switch should hold.
+///
+/// # Errors
+/// No such switch, a program without the names, or more entries than fit.
+pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result<Desired, DesiredError> {
+    let name = switch;
+    let switch = topology.switches.get(name).ok_or_else(|| DesiredError::NoSwitch(name.to_owned()))?;
+    let builder = Builder { index };
+    let mut entities = vec![reporter(topology, switch, builder)?];
+    entities.push(builder.clone_session(REPORT_CLONE_SESSION, switch.clone_port));
+    entities.extend(dscp_map(topology, builder)?);
+    for (port, peer) in &switch.ports {
+        entities.push(port_trust(*port, builder)?);
+        let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
+        entities.push(report_meter(*port, rate_bps, builder)?);
+    }
+    entities.extend(routes::entries(topology, name, switch, builder)?);
+    let profiles = profiles::numbers(topology, name, switch)?;
+    entities.extend(profiles::entries(topology, name, switch, &profiles, builder)?);
+    check_capacity(name, &entities, index)?;
+    Ok(Desired { entities, profiles })
+}
+
+fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let ports = topology.domain.ports;
+    let action = builder.action(
+        "set_reporter",
+        &[
+            ("reporter_id", u128::from(switch.reporter_id)),
+            ("ipv4_address", u128::from(u32::from(switch.address))),
+            ("ipv6_address", 0),
+            ("rdcc_port", u128::from(ports.rdcc)),
+            ("crem_port", u128::from(ports.crem)),
+            ("scone_port", u128::from(ports.scone)),
+        ],
+    )?;
+    builder.default_action("reporter", action)
+}
+
+fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Entity>, DesiredError> {
+    let entry = |entry: &crate::topology::DscpEntry| {
+        let action = builder.action(
+            "set_class",
+            &[
+                ("traffic_class", u128::from(entry.class)),
+                ("role", u128::from(entry.role.code())),
+                ("queue", u128::from(entry.queue)),
+            ],
+        )?;
+        builder.entry("dscp_map", &[("dscp", Match::Exact(u64::from(entry.dscp)))], Act::Action(action))
+    };
+    topology.domain.dscp.iter().map(entry).collect()
+}
+
+/// Every linked port lies inside the domain.
+fn port_trust(port: u16, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let action = builder.action("set_trust", &[("dscp", 1), ("control", 1)])?;
+    builder.entry("port_trust", &[("ingress_port", Match::Exact(u64::from(port)))], Act::Action(action))
+}
+
+fn report_meter(port: u16, rate_bps: u64, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let rate = (rate_bps / REPORT_SHARE / (REPORT_OCTETS * 8)).max(1);
+    let burst = (rate / BURST_PER_SECOND).max(MIN_BURST);
+    builder.meter(
+        "report_meter",
+        port,
+        i64::try_from(rate).unwrap_or(i64::MAX),
+        i64::try_from(burst).unwrap_or(i64::MAX),
+    )
+}
+
+/// Whether reports are sent about what a queue carries: only about scheduled and unscheduled data.
+fn reported(topology: &Topology, queue: u8) -> bool {
+    let data = |role| matches!(role, Role::Scheduled | Role::Unscheduled);
+    topology.domain.dscp.iter().any(|entry| entry.queue == queue && data(entry.role))
+}
+
+/// A table that can't hold its entries is found out here, not by the switch halfway through a batch.
+fn check_capacity(switch: &str, entities: &[Entity], index: &P4InfoIndex) -> Result<(), DesiredError> {
+    let mut needed: std::collections::BTreeMap<u32, usize> = std::collections::BTreeMap::new();
+    for entity in entities {
+        if let Some(entity::Entity::TableEntry(entry)) = &entity.entity {
+            if !entry.is_default_action {
+                *needed.entry(entry.table_id).or_default() += 1;
+            }
+        }
+    }
+    for (id, needed) in needed {
+        let table = index.tables.find_id(id)?;
+        let limit = usize::try_from(table.size).unwrap_or(usize::MAX);
+        if needed > limit {
+            let (switch, what) = (switch.to_owned(), format!("table `{}`", table.name));
+            return Err(DesiredError::Capacity { switch, what, needed, limit });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

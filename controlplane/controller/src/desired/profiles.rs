@@ -1,0 +1,130 @@
+//! Queue profiles: their numbers, and the tables that are looked up by these.
+
+use std::collections::BTreeSet;
+
+use p4runtime::p4::v1::Entity;
+
+use crate::topology::{Profile, Switch, Topology};
+
+use super::builder::{Act, Builder, Match};
+use super::{DesiredError, degree_ranges, reported, share_ranges};
+
+/// How many profiles may have a degree table: 8 of 255 entries.
+pub const MAX_PROFILES: usize = 8;
+
+/// What the degree and the fair share of a queue follow from; equal ones have one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ProfileNumber {
+    /// `B_th` in octets.
+    pub b_th: u64,
+    /// `Q_max` in octets.
+    pub q_max: u64,
+    /// Service rate in bit/s: the link's.
+    pub rate_bps: u64,
+    /// Whether anything is reported about such queues; otherwise they need no tables.
+    pub reported: bool,
+    /// The number, from 0.
+    pub number: u8,
+}
+
+type Key = (bool, u64, u64, u64);
+
+fn key(profile: &Profile, rate_bps: u64, reported: bool) -> Key {
+    // Those with tables come first, so that theirs are the lowest numbers.
+    (!reported, profile.b_th, profile.q_max, rate_bps)
+}
+
+/// Every queue of every port in use, with its profile and its link's rate.
+fn queues<'a>(
+    topology: &'a Topology,
+    name: &'a str,
+    switch: &'a Switch,
+) -> impl Iterator<Item = (u16, u8, &'a Profile, u64)> {
+    let numbers = topology.queues();
+    switch.ports.iter().flat_map(move |(port, peer)| {
+        let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
+        let of_port = |queue| Some((*port, queue, topology.profile(name, *port, queue)?, rate_bps));
+        numbers.iter().copied().filter_map(of_port).collect::<Vec<_>>()
+    })
+}
+
+/// Numbers the profiles of a switch.
+pub(super) fn numbers(
+    topology: &Topology,
+    name: &str,
+    switch: &Switch,
+) -> Result<Vec<ProfileNumber>, DesiredError> {
+    let keys: BTreeSet<Key> = queues(topology, name, switch)
+        .map(|(_, queue, profile, rate_bps)| key(profile, rate_bps, reported(topology, queue)))
+        .collect();
+    let with_tables = keys.iter().filter(|(silent, ..)| !silent).count();
+    let full = |what: &str, needed, limit| {
+        Err(DesiredError::Capacity { switch: name.to_owned(), what: what.to_owned(), needed, limit })
+    };
+    if with_tables > MAX_PROFILES {
+        let what = "the combinations of thresholds and link rate that reports are sent about";
+        return full(what, with_tables, MAX_PROFILES);
+    }
+    if keys.len() > usize::from(u8::MAX) {
+        return full("the combinations of thresholds and link rate", keys.len(), usize::from(u8::MAX));
+    }
+    let number = |((silent, b_th, q_max, rate_bps), number): (Key, u8)| ProfileNumber {
+        b_th,
+        q_max,
+        rate_bps,
+        reported: !silent,
+        number,
+    };
+    Ok(keys.into_iter().zip(0..=u8::MAX).map(number).collect())
+}
+
+/// Entries of `queue_profile`, `congestion_degree` and `fair_share`.
+pub(super) fn entries(
+    topology: &Topology,
+    name: &str,
+    switch: &Switch,
+    numbers: &[ProfileNumber],
+    builder: Builder<'_>,
+) -> Result<Vec<Entity>, DesiredError> {
+    let mut entities = Vec::new();
+    for (port, queue, profile, rate_bps) in queues(topology, name, switch) {
+        let wanted = key(profile, rate_bps, reported(topology, queue));
+        let is_it = |number: &&ProfileNumber| {
+            (!number.reported, number.b_th, number.q_max, number.rate_bps) == wanted
+        };
+        let Some(number) = numbers.iter().find(is_it) else { continue };
+        let action = builder.action(
+            "set_profile",
+            &[
+                ("profile", u128::from(number.number)),
+                ("b_th", u128::from(profile.b_th)),
+                ("q_max", u128::from(profile.q_max)),
+                ("ecn_threshold", u128::from(profile.ecn_threshold)),
+                ("report_interval", u128::from(profile.report_interval_ns / 1000)),
+            ],
+        )?;
+        let key = [("egress_port", Match::Exact(port.into())), ("queue", Match::Exact(queue.into()))];
+        entities.push(builder.entry("queue_profile", &key, Act::Action(action))?);
+    }
+    for number in numbers.iter().filter(|number| number.reported) {
+        entities.extend(tables(*number, builder)?);
+    }
+    Ok(entities)
+}
+
+/// The two tables of one profile.
+fn tables(profile: ProfileNumber, builder: Builder<'_>) -> Result<Vec<Entity>, DesiredError> {
+    let number = ("profile", Match::Exact(profile.number.into()));
+    let capacity = u32::try_from(profile.q_max - profile.b_th).unwrap_or(u32::MAX);
+    let degree = degree_ranges(capacity).into_iter().map(|range| {
+        let action = builder.action("set_degree", &[("degree", range.degree.into())])?;
+        let excess = Match::Range(range.low.into(), range.high.into());
+        builder.entry("congestion_degree", &[number, ("excess", excess)], Act::Action(action))
+    });
+    let share = share_ranges(profile.rate_bps).into_iter().map(|range| {
+        let action = builder.action("set_fair_share", &[("rate", range.rate.into())])?;
+        let flows = Match::Range(range.low.into(), range.high.into());
+        builder.entry("fair_share", &[number, ("flows", flows)], Act::Action(action))
+    });
+    degree.chain(share).collect()
+}

@@ -1,0 +1,298 @@
+//! The controller as a machine: events of switches go in, requests to switches come out.
+//!
+//! Each switch goes the same way, all of them side by side:
+//!
+//! ```text
+//! arbitrate --primary--> which program? --ours--------------------------> read --same--> ready
+//!     |                       |  \--none------------------\               |            ^
+//!  backup                  another's                       v            differs          |
+//!                             \--> read copies -> delete -> push program -^ \--> write --/
+//! ```
+//!
+//! What all switches should hold is computed before the first request: a topology that doesn't fit one of them
+//! changes none. The machine owns no clock, socket or task; [`pump`] joins it with its clients.
+
+mod counters;
+mod pump;
+mod switch;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use p4runtime::p4::v1::PacketIn;
+use wire::units::Nanos;
+
+use crate::client::{Event, Request, RequestError, RequestId};
+use crate::desired::{self, DesiredError};
+use crate::pipeline::Pipeline;
+use crate::topology::Topology;
+
+pub use counters::CounterCell;
+pub use pump::pump;
+pub use switch::State;
+
+use switch::{Outcome, SwitchMachine};
+
+/// What a controller has to tell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ControllerEvent {
+    /// A switch holds what it should.
+    Ready {
+        /// Which.
+        switch: String,
+        /// Whether the program had to be pushed.
+        pushed: bool,
+        /// How many changes were written; 0: it held everything before.
+        written: usize,
+    },
+    /// Another controller is primary of a switch; nothing was written.
+    Backup {
+        /// Of which.
+        switch: String,
+    },
+    /// A switch can't be brought to what it should hold.
+    Failed {
+        /// Which.
+        switch: String,
+        /// What was being done.
+        state: State,
+        /// Why it failed.
+        error: RequestError,
+    },
+    /// Counters that were asked for with [`Controller::read_counters`].
+    Counters {
+        /// Of which switch.
+        switch: String,
+        /// Cells that aren't zero.
+        cells: Vec<CounterCell>,
+    },
+    /// A packet for the controller.
+    PacketIn {
+        /// From which switch.
+        switch: String,
+        /// The packet.
+        packet: PacketIn,
+    },
+}
+
+/// The controller of all switches of a topology.
+#[derive(Debug)]
+pub struct Controller {
+    pipeline: Arc<Pipeline>,
+    election_id: u128,
+    switches: BTreeMap<String, SwitchMachine>,
+    requests: VecDeque<(String, RequestId, Request)>,
+    events: VecDeque<ControllerEvent>,
+    next_id: u64,
+}
+
+impl Controller {
+    /// A controller that will bring `topology` into its switches.
+    ///
+    /// # Errors
+    /// The topology doesn't fit a switch; nothing has been asked of any then.
+    pub fn new(
+        pipeline: Arc<Pipeline>,
+        topology: &Topology,
+        election_id: u128,
+    ) -> Result<Self, DesiredError> {
+        let switches = desired_of_all(topology, &pipeline)?
+            .into_iter()
+            .map(|(name, desired)| (name, SwitchMachine::new(desired)))
+            .collect();
+        Ok(Self {
+            pipeline,
+            election_id,
+            switches,
+            requests: VecDeque::new(),
+            events: VecDeque::new(),
+            next_id: 1,
+        })
+    }
+
+    /// Begins with all switches that nothing has been asked of yet, or that have failed.
+    pub fn start(&mut self, _now: Nanos) {
+        let names: Vec<String> = self.switches.keys().cloned().collect();
+        for name in names {
+            if matches!(self.state(&name), Some(State::Idle | State::Failed)) {
+                let request = Request::Arbitrate { election_id: self.election_id };
+                self.advance(&name, State::Arbitrating, request);
+            }
+        }
+    }
+
+    /// Takes another topology for the same switches; those that are ready are compared with it at once.
+    ///
+    /// # Errors
+    /// It doesn't fit a switch; the old one stays in force everywhere then.
+    pub fn set_topology(&mut self, topology: &Topology, _now: Nanos) -> Result<(), DesiredError> {
+        let all = desired_of_all(topology, &self.pipeline)?;
+        self.switches.retain(|name, _| all.contains_key(name));
+        for (name, desired) in all {
+            match self.switches.get_mut(&name) {
+                Some(machine) => machine.desired = desired,
+                None => {
+                    self.switches.insert(name.clone(), SwitchMachine::new(desired));
+                }
+            }
+            match self.state(&name) {
+                Some(State::Ready) => self.read(&name),
+                // A write of the old entries is under way: compare again when it has ended.
+                Some(State::Reading | State::Writing) => self.stale(&name),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what a switch said.
+    pub fn handle_event(&mut self, switch: &str, event: Event, _now: Nanos) {
+        let Some(machine) = self.switches.get_mut(switch) else { return };
+        match event {
+            Event::Reply { id, result } => {
+                if machine.counter_reads.remove(&id) {
+                    self.counters_read(switch, result);
+                } else if machine.awaiting == Some(id) {
+                    machine.awaiting = None;
+                    self.replied(switch, result);
+                }
+            }
+            Event::Primary(true) if machine.state == State::Backup => {
+                self.advance(switch, State::AskingProgram, Request::GetCookie);
+            }
+            Event::Primary(false)
+                if !matches!(machine.state, State::Idle | State::Arbitrating | State::Backup) =>
+            {
+                machine.abandon(State::Backup);
+                self.events.push_back(ControllerEvent::Backup { switch: switch.to_owned() });
+            }
+            Event::Primary(_) | Event::Digest(_) => {}
+            Event::PacketIn(packet) => {
+                self.events.push_back(ControllerEvent::PacketIn { switch: switch.to_owned(), packet });
+            }
+            Event::Closed(reason) => self.fail(switch, RequestError::Unreachable(reason)),
+        }
+    }
+
+    /// The next request, and the switch it is for.
+    pub fn poll_request(&mut self) -> Option<(String, RequestId, Request)> {
+        self.requests.pop_front()
+    }
+
+    /// The next thing to tell.
+    pub fn poll_event(&mut self) -> Option<ControllerEvent> {
+        self.events.pop_front()
+    }
+
+    /// Asks a switch for its counters; [`ControllerEvent::Counters`] brings them. Nothing happens if there is
+    /// no such switch or it isn't ready.
+    pub fn read_counters(&mut self, switch: &str, _now: Nanos) {
+        if self.state(switch) != Some(State::Ready) {
+            return;
+        }
+        let id = self.fresh_id();
+        if let Some(machine) = self.switches.get_mut(switch) {
+            machine.counter_reads.insert(id);
+        }
+        let request = Request::Read(counters::read_request(&self.pipeline.index));
+        self.requests.push_back((switch.to_owned(), id, request));
+    }
+
+    /// How far a switch is; `None` if there is no such switch.
+    pub fn state(&self, switch: &str) -> Option<State> {
+        self.switches.get(switch).map(|machine| machine.state)
+    }
+
+    /// Whether all switches hold what they should.
+    pub fn all_ready(&self) -> bool {
+        self.switches.values().all(|machine| machine.state == State::Ready)
+    }
+
+    /// Whether every switch is ready, backup or failed: nothing more happens by itself.
+    pub fn settled(&self) -> bool {
+        let done = |state| matches!(state, State::Ready | State::Backup | State::Failed);
+        self.switches.values().all(|machine| done(machine.state))
+    }
+
+    fn replied(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
+        let Some(machine) = self.switches.get_mut(switch) else { return };
+        match result.map(|reply| machine.next(reply, &self.pipeline)) {
+            Ok(Outcome::Ask(state, request)) => self.advance(switch, state, request),
+            Ok(Outcome::Read) => self.read(switch),
+            Ok(Outcome::Ready) => {
+                machine.state = State::Ready;
+                let (pushed, written) = (machine.pushed, machine.written);
+                machine.abandon(State::Ready);
+                self.events.push_back(ControllerEvent::Ready { switch: switch.to_owned(), pushed, written });
+            }
+            Ok(Outcome::Backup) => {
+                machine.abandon(State::Backup);
+                self.events.push_back(ControllerEvent::Backup { switch: switch.to_owned() });
+            }
+            Ok(Outcome::Unexpected) => {
+                self.fail(switch, RequestError::Unreachable("an answer to another question".to_owned()));
+            }
+            Err(error) => self.fail(switch, error),
+        }
+    }
+
+    fn counters_read(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
+        match result {
+            Ok(crate::client::Reply::Entities(entities)) => {
+                let cells = counters::cells(&entities, &self.pipeline.index);
+                self.events.push_back(ControllerEvent::Counters { switch: switch.to_owned(), cells });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                // The entries still stand, only the figures are missing.
+                let state = self.state(switch).unwrap_or(State::Ready);
+                self.events.push_back(ControllerEvent::Failed { switch: switch.to_owned(), state, error });
+            }
+        }
+    }
+
+    fn fail(&mut self, switch: &str, error: RequestError) {
+        let Some(machine) = self.switches.get_mut(switch) else { return };
+        let state = machine.state;
+        machine.abandon(State::Failed);
+        self.events.push_back(ControllerEvent::Failed { switch: switch.to_owned(), state, error });
+    }
+
+    fn read(&mut self, switch: &str) {
+        let request = Request::Read(crate::diff::read_request(&self.pipeline.index));
+        self.advance(switch, State::Reading, request);
+    }
+
+    fn stale(&mut self, switch: &str) {
+        if let Some(machine) = self.switches.get_mut(switch) {
+            machine.stale = true;
+        }
+    }
+
+    fn advance(&mut self, switch: &str, state: State, request: Request) {
+        let id = self.fresh_id();
+        if let Some(machine) = self.switches.get_mut(switch) {
+            machine.state = state;
+            machine.awaiting = Some(id);
+            self.requests.push_back((switch.to_owned(), id, request));
+        }
+    }
+
+    fn fresh_id(&mut self) -> RequestId {
+        let id = RequestId(self.next_id);
+        self.next_id += 1;
+        id
+    }
+}
+
+/// All or none: what every switch should hold, before any is asked anything.
+fn desired_of_all(
+    topology: &Topology,
+    pipeline: &Pipeline,
+) -> Result<BTreeMap<String, desired::Desired>, DesiredError> {
+    let of = |name: &String| Ok((name.clone(), desired::entries(topology, name, &pipeline.index)?));
+    topology.switches.keys().map(of).collect()
+}

@@ -1,0 +1,179 @@
+//! How far one switch is, and what comes next.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use p4runtime::p4::v1::{
+    CloneSessionEntry, Entity, MulticastGroupEntry, PacketReplicationEngineEntry, Update, entity,
+    packet_replication_engine_entry, update,
+};
+
+use crate::client::{Reply, Request, RequestId};
+use crate::desired::Desired;
+use crate::diff;
+use crate::pipeline::Pipeline;
+
+/// How far a switch is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nothing has been asked yet.
+    Idle,
+    /// Asking to become primary.
+    Arbitrating,
+    /// Another controller is primary.
+    Backup,
+    /// Asking which program runs.
+    AskingProgram,
+    /// Reading the clone sessions and multicast groups of the program that goes.
+    ReadingCopies,
+    /// Deleting them: BMv2 keeps them over a push, and every copy would come twice.
+    DeletingCopies,
+    /// Pushing the program.
+    PushingProgram,
+    /// Reading what it holds.
+    Reading,
+    /// Writing what differs.
+    Writing,
+    /// It holds what it should.
+    Ready,
+    /// Something failed.
+    Failed,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Idle => "not started",
+            Self::Arbitrating => "asking to become primary",
+            Self::Backup => "backup",
+            Self::AskingProgram => "asking which program runs",
+            Self::ReadingCopies => "reading clone sessions and multicast groups",
+            Self::DeletingCopies => "deleting clone sessions and multicast groups",
+            Self::PushingProgram => "pushing the program",
+            Self::Reading => "reading the entries",
+            Self::Writing => "writing the entries",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// What comes after a reply.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// The next request, and the state it belongs to.
+    Ask(State, Request),
+    /// Read the entries.
+    Read,
+    /// It holds what it should.
+    Ready,
+    /// Another controller is primary.
+    Backup,
+    /// The reply is of another kind than the request.
+    Unexpected,
+}
+
+/// One switch.
+#[derive(Debug)]
+pub(super) struct SwitchMachine {
+    pub state: State,
+    pub desired: Desired,
+    /// The request whose reply moves the state on.
+    pub awaiting: Option<RequestId>,
+    pub counter_reads: BTreeSet<RequestId>,
+    /// The program was pushed since the start.
+    pub pushed: bool,
+    /// Changes written since the start.
+    pub written: usize,
+    /// The topology changed meanwhile: read again before being ready.
+    pub stale: bool,
+}
+
+impl SwitchMachine {
+    pub fn new(desired: Desired) -> Self {
+        Self {
+            state: State::Idle,
+            desired,
+            awaiting: None,
+            counter_reads: BTreeSet::new(),
+            pushed: false,
+            written: 0,
+            stale: false,
+        }
+    }
+
+    /// Ends what is under way; replies to it will be ignored.
+    pub fn abandon(&mut self, state: State) {
+        self.state = state;
+        self.awaiting = None;
+        self.pushed = false;
+        self.written = 0;
+        self.stale = false;
+        if state != State::Ready {
+            self.counter_reads.clear();
+        }
+    }
+
+    /// What comes after the reply to the request of this state.
+    pub fn next(&mut self, reply: Reply, pipeline: &Arc<Pipeline>) -> Outcome {
+        let push = || Outcome::Ask(State::PushingProgram, Request::SetPipeline(Arc::clone(pipeline)));
+        match (self.state, reply) {
+            (State::Arbitrating, Reply::Arbitration { primary: true }) => {
+                Outcome::Ask(State::AskingProgram, Request::GetCookie)
+            }
+            (State::Arbitrating, Reply::Arbitration { primary: false }) => Outcome::Backup,
+            (State::AskingProgram, Reply::Cookie(Some(cookie))) if cookie == pipeline.cookie => Outcome::Read,
+            (State::AskingProgram, Reply::Cookie(Some(_))) => {
+                Outcome::Ask(State::ReadingCopies, Request::Read(all_copies()))
+            }
+            (State::AskingProgram, Reply::Cookie(None)) => push(),
+            (State::ReadingCopies, Reply::Entities(copies)) => {
+                let deletions = deletions(copies);
+                if deletions.is_empty() {
+                    push()
+                } else {
+                    Outcome::Ask(State::DeletingCopies, Request::Write(deletions))
+                }
+            }
+            (State::DeletingCopies, Reply::Done) => push(),
+            (State::PushingProgram, Reply::Done) => {
+                self.pushed = true;
+                Outcome::Read
+            }
+            (State::Reading, Reply::Entities(held)) => {
+                self.stale = false;
+                let updates = diff::updates(&self.desired, &held);
+                if updates.is_empty() {
+                    Outcome::Ready
+                } else {
+                    self.written += updates.len();
+                    Outcome::Ask(State::Writing, Request::Write(updates))
+                }
+            }
+            (State::Writing, Reply::Done) if self.stale => Outcome::Read,
+            (State::Writing, Reply::Done) => Outcome::Ready,
+            _ => Outcome::Unexpected,
+        }
+    }
+}
+
+/// Stands for all clone sessions and multicast groups in a read.
+fn all_copies() -> Vec<Entity> {
+    use packet_replication_engine_entry::Type;
+    [
+        Type::CloneSessionEntry(CloneSessionEntry::default()),
+        Type::MulticastGroupEntry(MulticastGroupEntry::default()),
+    ]
+    .into_iter()
+    .map(|kind| {
+        let entry = PacketReplicationEngineEntry { r#type: Some(kind) };
+        Entity { entity: Some(entity::Entity::PacketReplicationEngineEntry(entry)) }
+    })
+    .collect()
+}
+
+fn deletions(copies: Vec<Entity>) -> Vec<Update> {
+    let delete = |entity| Update { r#type: update::Type::Delete.into(), entity: Some(entity) };
+    copies.into_iter().map(delete).collect()
+}

@@ -1,0 +1,273 @@
+use p4runtime::p4::v1::{CounterData, CounterEntry, Entity, Index, Update, entity, update};
+use p4runtime::p4::v1::{PacketReplicationEngineEntry, packet_replication_engine_entry};
+
+use super::*;
+use crate::client::{InProcessClient, Reply, Target};
+use crate::topology;
+
+/// A switch that remembers what it is told, and in which order.
+#[derive(Default)]
+struct FakeSwitch {
+    cookie: Option<u64>,
+    held: Vec<Entity>,
+    log: Vec<String>,
+    other_primary: bool,
+    refuse: Option<RequestError>,
+}
+
+impl FakeSwitch {
+    fn write(&mut self, updates: &[Update]) {
+        for update in updates {
+            let entity = update.entity.clone().expect("an entity");
+            match update.r#type() {
+                update::Type::Delete => self.held.retain(|other| *other != entity),
+                update::Type::Insert | update::Type::Modify => {
+                    assert!(!self.held.contains(&entity), "written twice: {entity:?}");
+                    self.held.push(entity);
+                }
+                update::Type::Unspecified => panic!("no type"),
+            }
+        }
+    }
+}
+
+fn is_copy(entity: &Entity) -> bool {
+    matches!(entity.entity, Some(entity::Entity::PacketReplicationEngineEntry(_)))
+}
+
+impl Target for FakeSwitch {
+    fn serve(&mut self, request: &Request) -> Result<Reply, RequestError> {
+        let (name, reply) = match request {
+            Request::Arbitrate { .. } => {
+                ("arbitrate".to_owned(), Reply::Arbitration { primary: !self.other_primary })
+            }
+            Request::GetCookie => ("cookie".to_owned(), Reply::Cookie(self.cookie)),
+            Request::SetPipeline(pipeline) => {
+                if let Some(error) = self.refuse.take() {
+                    return Err(error);
+                }
+                self.cookie = Some(pipeline.cookie);
+                // As BMv2: copies survive a push.
+                self.held.retain(is_copy);
+                ("push".to_owned(), Reply::Done)
+            }
+            Request::Write(updates) => {
+                self.write(updates);
+                (format!("write {}", updates.len()), Reply::Done)
+            }
+            Request::Read(asked) => {
+                let counters = matches!(asked[0].entity, Some(entity::Entity::CounterEntry(_)));
+                let copies = asked.iter().all(is_copy);
+                let kind = |entity: &&Entity| {
+                    let counter = matches!(entity.entity, Some(entity::Entity::CounterEntry(_)));
+                    counter == counters && (!copies || is_copy(entity))
+                };
+                let found = self.held.iter().filter(kind).cloned().collect();
+                let name = if counters {
+                    "read counters"
+                } else if copies {
+                    "read copies"
+                } else {
+                    "read"
+                };
+                (name.to_owned(), Reply::Entities(found))
+            }
+            Request::PacketOut(_) => ("packet".to_owned(), Reply::Done),
+        };
+        self.log.push(name);
+        Ok(reply)
+    }
+}
+
+const DELAY: Nanos = Nanos(1_000);
+
+/// A controller, its clients and its switches in virtual time.
+struct Lab {
+    controller: Controller,
+    clients: BTreeMap<String, InProcessClient>,
+    switches: BTreeMap<String, FakeSwitch>,
+    now: Nanos,
+}
+
+fn text(name: &str) -> String {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies").join(name);
+    std::fs::read_to_string(path).expect("readable")
+}
+
+fn parse(text: &str) -> Topology {
+    topology::parse("test", text).expect("accepted")
+}
+
+fn pipeline() -> Arc<Pipeline> {
+    Arc::new(Pipeline::v1model().expect("usable"))
+}
+
+impl Lab {
+    fn new(topology: &Topology) -> Self {
+        let controller = Controller::new(pipeline(), topology, 1).expect("fits");
+        let names = topology.switches.keys();
+        Self {
+            controller,
+            clients: names.clone().map(|name| (name.clone(), InProcessClient::new(DELAY))).collect(),
+            switches: names.map(|name| (name.clone(), FakeSwitch::default())).collect(),
+            now: Nanos(0),
+        }
+    }
+
+    /// Runs until nothing is under way, and gives what the controller told.
+    fn run(&mut self) -> Vec<ControllerEvent> {
+        let mut told = Vec::new();
+        loop {
+            pump(&mut self.controller, &mut self.clients, self.now);
+            told.extend(std::iter::from_fn(|| self.controller.poll_event()));
+            let times =
+                self.clients.values().flat_map(|client| [client.next_service(), client.poll_timeout()]);
+            let Some(next) = times.flatten().min() else { return told };
+            self.now = next;
+            for (name, client) in &mut self.clients {
+                client.serve(self.switches.get_mut(name).expect("there"), next);
+            }
+        }
+    }
+
+    fn log(&mut self, switch: &str) -> Vec<String> {
+        std::mem::take(&mut self.switches.get_mut(switch).expect("there").log)
+    }
+}
+
+fn ready(switch: &str, pushed: bool, written: usize) -> ControllerEvent {
+    ControllerEvent::Ready { switch: switch.to_owned(), pushed, written }
+}
+
+use crate::client::SwitchClient as _;
+
+#[test]
+fn a_fresh_switch_gets_program_and_entries_and_a_second_start_writes_nothing() {
+    let topology = parse(&text("incast-8to1.yaml"));
+    let mut lab = Lab::new(&topology);
+    lab.controller.start(lab.now);
+    let told = lab.run();
+    let count = lab.switches["s1"].held.len();
+    assert_eq!(told, [ready("s1", true, count)]);
+    let write = format!("write {count}");
+    assert_eq!(lab.log("s1"), ["arbitrate", "cookie", "push", "read", &write]);
+    assert_eq!(lab.now, Nanos(5 * 2 * DELAY.0), "five requests, each there and back");
+    assert!(lab.controller.all_ready());
+
+    lab.controller = Controller::new(pipeline(), &topology, 2).expect("fits");
+    lab.controller.start(lab.now);
+    assert_eq!(lab.run(), [ready("s1", false, 0)]);
+    assert_eq!(lab.log("s1"), ["arbitrate", "cookie", "read"]);
+}
+
+/// BMv2 keeps clone sessions over a push; every copy would come twice.
+#[test]
+fn copies_of_another_program_are_deleted_before_the_push() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    let switch = lab.switches.get_mut("s1").expect("there");
+    switch.cookie = Some(7);
+    let stray = p4runtime::p4::v1::CloneSessionEntry { session_id: 9, ..Default::default() };
+    switch.held.push(Entity {
+        entity: Some(entity::Entity::PacketReplicationEngineEntry(PacketReplicationEngineEntry {
+            r#type: Some(packet_replication_engine_entry::Type::CloneSessionEntry(stray)),
+        })),
+    });
+    lab.controller.start(lab.now);
+    lab.run();
+    let log = lab.log("s1");
+    assert_eq!(log[..6], ["arbitrate", "cookie", "read copies", "write 1", "push", "read"]);
+    assert_eq!(lab.switches["s1"].held.iter().filter(|entity| is_copy(entity)).count(), 1, "ours alone");
+}
+
+#[test]
+fn a_backup_writes_nothing_until_it_becomes_primary() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.switches.get_mut("s1").expect("there").other_primary = true;
+    lab.controller.start(lab.now);
+    assert_eq!(lab.run(), [ControllerEvent::Backup { switch: "s1".to_owned() }]);
+    assert_eq!(lab.log("s1"), ["arbitrate"]);
+    assert!(lab.controller.settled() && !lab.controller.all_ready());
+    lab.clients.get_mut("s1").expect("there").push_event(Event::Primary(true), lab.now);
+    assert!(matches!(lab.run()[..], [ControllerEvent::Ready { pushed: true, .. }]));
+    lab.clients.get_mut("s1").expect("there").push_event(Event::Primary(false), lab.now);
+    assert_eq!(lab.run(), [ControllerEvent::Backup { switch: "s1".to_owned() }]);
+}
+
+#[test]
+fn one_switch_that_fails_is_named_and_does_not_hold_up_the_other() {
+    let mut lab = Lab::new(&parse(&text("uplink.yaml")));
+    let error = RequestError::Refused { code: 3, message: "no such program".to_owned() };
+    lab.switches.get_mut("leaf1").expect("there").refuse = Some(error.clone());
+    lab.controller.start(lab.now);
+    let told = lab.run();
+    let failed = ControllerEvent::Failed { switch: "leaf1".to_owned(), state: State::PushingProgram, error };
+    assert!(told.contains(&failed), "{told:?}");
+    assert_eq!(lab.controller.state("leaf2"), Some(State::Ready));
+    assert_eq!(lab.controller.state("leaf1"), Some(State::Failed));
+    lab.controller.start(lab.now);
+    lab.run();
+    assert!(lab.controller.all_ready(), "a new start tries the failed one again");
+    lab.log("leaf1");
+    assert!(lab.log("leaf2").iter().filter(|line| line.as_str() == "arbitrate").count() == 1);
+}
+
+#[test]
+fn a_connection_that_breaks_is_a_failure_and_late_replies_are_ignored() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.controller.start(lab.now);
+    pump(&mut lab.controller, &mut lab.clients, lab.now);
+    lab.controller.handle_event("s1", Event::Closed("gone".to_owned()), lab.now);
+    let told = lab.run();
+    assert!(
+        matches!(&told[..], [ControllerEvent::Failed { state: State::Arbitrating, .. }]),
+        "the reply that comes later moves nothing: {told:?}"
+    );
+}
+
+/// A file that doesn't fit one switch changes nothing on any.
+#[test]
+fn a_topology_that_does_not_fit_leaves_the_old_one_in_force() {
+    let good = parse(&text("uplink.yaml"));
+    let mut lab = Lab::new(&good);
+    lab.controller.start(lab.now);
+    lab.run();
+    for switch in ["leaf1", "leaf2"] {
+        lab.log(switch);
+    }
+    let mut bad = text("uplink.yaml");
+    for port in 1..=9 {
+        let plain = format!("\"leaf2:{port}\", r{port}] }}");
+        bad = bad.replace(&plain, &format!("\"leaf2:{port}\", r{port}], rate: {port}Gbps }}"));
+    }
+    let error = lab.controller.set_topology(&parse(&bad), lab.now).expect_err("too many profiles");
+    assert!(error.to_string().contains("leaf2"), "{error}");
+    assert_eq!(lab.run(), []);
+    assert!(lab.log("leaf1").is_empty() && lab.log("leaf2").is_empty());
+    lab.controller.set_topology(&good, lab.now).expect("fits");
+    lab.run();
+    assert_eq!(lab.log("leaf1"), ["read"], "the same again is read and not written");
+}
+
+#[test]
+fn counters_come_by_name_kind_port_and_queue() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.controller.read_counters("s1", lab.now);
+    assert_eq!(lab.run(), [], "not before the switch is ready");
+    lab.controller.start(lab.now);
+    lab.run();
+    let index = &pipeline().index;
+    let counter_id = index.counters.find("drops").expect("there").id;
+    for (at, packet_count) in [(1 << 12 | 9 << 3, 57), (0, 0)] {
+        lab.switches.get_mut("s1").expect("there").held.push(Entity {
+            entity: Some(entity::Entity::CounterEntry(CounterEntry {
+                counter_id,
+                index: Some(Index { index: at }),
+                data: Some(CounterData { byte_count: packet_count * 100, packet_count }),
+            })),
+        });
+    }
+    lab.controller.read_counters("s1", lab.now);
+    let cell =
+        CounterCell { counter: "drops".to_owned(), kind: 1, port: 9, queue: 0, packets: 57, octets: 5700 };
+    assert_eq!(lab.run(), [ControllerEvent::Counters { switch: "s1".to_owned(), cells: vec![cell] }]);
+}
