@@ -4,7 +4,8 @@
 // named by the time of its start, and a word of slots that bears another name is empty, so nothing has to be
 // cleared. The number of flows is the larger of this epoch's count and the previous one's; the previous one
 // counts only if it ended no more than one epoch's time ago. Flows that share a slot are counted as one.
-// Counted where packets enter the queue: when the first report is due, all senders of a burst are in it.
+// Counted where packets enter the queue, not where they leave: what waits behind B_th octets is seen already
+// when the first report is due.
 
 #ifndef CRN_BMV2_FLOW_COUNT_P4
 #define CRN_BMV2_FLOW_COUNT_P4

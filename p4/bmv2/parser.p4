@@ -3,7 +3,8 @@
 #ifndef CRN_BMV2_PARSER_P4
 #define CRN_BMV2_PARSER_P4
 
-parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
     state start {
         meta.link_octets = ETHERNET_OCTETS;
         transition select(standard_metadata.ingress_port) {
