@@ -18,10 +18,14 @@ pub enum Addressee {
 pub fn addressee(octets: &[u8]) -> Addressee {
     use MessageType as T;
     match octets.get(1).copied().map(MessageType) {
-        Some(T::ASSOC_REQUEST | T::CREDIT_REQUEST | T::SENDER_STATUS | T::CREDIT_RETURN) => Addressee::Receiver,
+        Some(T::ASSOC_REQUEST | T::CREDIT_REQUEST | T::SENDER_STATUS | T::CREDIT_RETURN) => {
+            Addressee::Receiver
+        }
         Some(T::ASSOC_ACCEPT | T::CREDIT_GRANT | T::MSG_DONE) => Addressee::Sender,
         Some(T::CONGESTION_REPORT) => match decode(octets) {
-            Ok((_, Message::CongestionReport(report))) if report.direction == Direction::TO_SENDER => Addressee::Sender,
+            Ok((_, Message::CongestionReport(report))) if report.direction == Direction::TO_SENDER => {
+                Addressee::Sender
+            }
             Ok(_) => Addressee::Receiver,
             Err(_) => Addressee::Both,
         },

@@ -1,5 +1,7 @@
 //! The two experiments of the project in small: eight senders to one receiver, and sixteen pairs over one uplink.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 mod fabric;
 
 use fabric::{Bottleneck, CRN, Fabric, UNIT};
@@ -25,7 +27,13 @@ struct Figures {
     reports: [u64; 2],
 }
 
-fn batches(fabric: &mut Fabric, pairs: &[(usize, usize)], lengths: &[(u64, bool)], ideal: Nanos, count: u64) -> Figures {
+fn batches(
+    fabric: &mut Fabric,
+    pairs: &[(usize, usize)],
+    lengths: &[(u64, bool)],
+    ideal: Nanos,
+    count: u64,
+) -> Figures {
     let mut slowdowns = Vec::new();
     let (mut peak, mut mean, mut utilisation) = (0, 0, 0.0);
     for batch in 0..count {
@@ -123,4 +131,31 @@ fn reports_halve_the_queue_of_a_shared_uplink() {
     assert!(hearing.mean * 2 <= deaf.mean);
     assert!(hearing.utilisation >= 0.90);
     assert!(hearing.reports[0] > 0 && hearing.reports[1] > 0);
+}
+
+fn wide(senders: usize, length: u64) -> (Figures, Nanos) {
+    let rtt = Nanos(8_000);
+    let bottleneck =
+        Bottleneck { rate: LINK, b_th: 100_000, q_max: 1_000_000, report_interval: Nanos(10_000) };
+    let mut fabric = Fabric::new(senders, vec![receiver(rtt, true)], rtt, bottleneck);
+    fabric.audits = senders <= 128;
+    fabric.associate(|_| 0);
+    let pairs: Vec<_> = (0..senders).map(|sender| (sender, 0)).collect();
+    let octets = length + length.div_ceil(UNIT) * 98;
+    let ideal = LINK.transmission_time(Octets(senders as u64 * octets)).unwrap() + rtt;
+    let figures = batches(&mut fabric, &pairs, &[(length, false)], ideal, 1);
+    assert_eq!(fabric.drops, 0);
+    (figures, ideal)
+}
+
+/// RDCC over more senders than link / `R_min`: they take turns, and the link stays busy.
+#[test]
+fn many_senders_take_turns() {
+    for (senders, length) in [(32, MIB), (128, 64 * 1024), (512, 64 * 1024)] {
+        println!("{senders} senders, {length} octets:");
+        let (figures, _) = wide(senders, length);
+        assert!(figures.utilisation >= 0.95);
+        assert!(figures.slowdown_p99 <= 1.1);
+        assert!(figures.peak <= 150_000);
+    }
 }

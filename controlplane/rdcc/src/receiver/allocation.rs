@@ -58,7 +58,13 @@ impl Receiver {
                 self.unready(turn.slot);
                 continue;
             }
-            if revived + fresh > self.budget.free_scheduled() {
+            let free = self.budget.free_scheduled();
+            if revived > free {
+                return;
+            }
+            // What revives may be all that fits; fresh credit waits until a worthwhile grant of it does.
+            let fresh = if revived > 0 { fresh.min(whole_units(free - revived, self.unit())) } else { fresh };
+            if revived + fresh > free {
                 return;
             }
             let Some(held) = self.rate_for(turn.slot, now) else { return };
@@ -81,7 +87,8 @@ impl Receiver {
     /// How much credit a message may hold: its rate's share of `G_s`, in whole units, rounded up.
     fn window(&mut self, slot: u32, now: Nanos) -> u64 {
         let target = u128::from(self.target(slot, now).rate);
-        let share = u128::from(self.budget.scheduled_limit()) * target / u128::from(self.shares.capacity().max(1));
+        let share =
+            u128::from(self.budget.scheduled_limit()) * target / u128::from(self.shares.capacity().max(1));
         u64::try_from(share).unwrap_or(u64::MAX).div_ceil(self.unit()) * self.unit()
     }
 
@@ -107,7 +114,8 @@ impl Receiver {
         // RDCC, Sender Backlog Indication: a suggestion holds for four default Grant Lifetimes.
         let holds = Nanos(self.config.grant_lifetime.nanos().0.saturating_mul(4));
         let Some(association) = self.association_mut(index) else { return 0 };
-        let suggested = association.suggestion.filter(|&(_, at)| now <= at + holds).map_or(u64::MAX, |(rate, _)| rate);
+        let suggested =
+            association.suggestion.filter(|&(_, at)| now <= at + holds).map_or(u64::MAX, |(rate, _)| rate);
         let maximum = association.line_rate.min(suggested);
         let cap = association.aimd.cap(maximum.min(capacity), &aimd, now).unwrap_or(u64::MAX);
         maximum.min(cap).min(capacity) / association.active.max(1)
@@ -257,7 +265,8 @@ impl Receiver {
         self.shares.set_active(message.weight, active);
         let index = message.association;
         if let Some(association) = self.association_mut(index) {
-            association.active = if active { association.active + 1 } else { association.active.saturating_sub(1) };
+            association.active =
+                if active { association.active + 1 } else { association.active.saturating_sub(1) };
         }
     }
 
@@ -271,8 +280,7 @@ impl Receiver {
             return;
         }
         message.service = message.service.max(self.served[usize::from(message.class.min(7))]);
-        let turn =
-            Turn { class: message.class, deadline: message.deadline, service: message.service, slot };
+        let turn = Turn { class: message.class, deadline: message.deadline, service: message.service, slot };
         message.turn = Some(turn);
         self.ready.insert(turn);
     }

@@ -68,7 +68,10 @@ impl Bindings {
 
     /// The messages of a queue pair in posting order.
     pub(super) fn order(&self, from: IpAddr, qp: u32) -> impl Iterator<Item = u32> + '_ {
-        self.queue_pairs.get(&(from, qp)).into_iter().flat_map(|pair| pair.entries.iter().map(|&(_, slot)| slot))
+        self.queue_pairs
+            .get(&(from, qp))
+            .into_iter()
+            .flat_map(|pair| pair.entries.iter().map(|&(_, slot)| slot))
     }
 
     /// Keeps an arrival whose request hasn't come; false when there are too many already.

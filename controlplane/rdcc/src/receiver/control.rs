@@ -35,10 +35,8 @@ impl Receiver {
         let Some(index) = known.filter(|_| header.epoch == self.config.epoch) else {
             // RDCC, Credit Allocation, rule 4, and Error Handling and Recovery.
             if let RdccMessage::CreditRequest(request) = message {
-                let error = ErrorMessage {
-                    reason: Reason::UNKNOWN_ASSOCIATION,
-                    message_id: request.message_id,
-                };
+                let error =
+                    ErrorMessage { reason: Reason::UNKNOWN_ASSOCIATION, message_id: request.message_id };
                 self.send_outside(from, header.association_id, &RdccMessage::Error(error));
             } else {
                 self.stats.datagrams_ignored += 1;
@@ -104,7 +102,6 @@ impl Receiver {
             id,
             from,
             nonce: request.sender_nonce,
-            capabilities: request.capabilities,
             line_rate: self.in_payload(u64::from(request.line_rate.0)).max(1),
             unscheduled_limit,
             next_sequence: SequenceNumber(1),

@@ -15,14 +15,11 @@ impl Receiver {
     /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
     pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {
         let octets = u64::from(arrival.octets);
-        match self.bindings.find(arrival.from, arrival.qp, arrival.msn) {
-            Some(slot) => self.receive(slot, octets, arrival.ce, now),
-            None => {
-                let known = self.by_address.contains_key(&arrival.from);
-                if !known || !self.bindings.keep_early(arrival.from, arrival.qp, arrival.msn, arrival.octets) {
-                    self.stats.unmatched_octets += octets;
-                }
-            }
+        let known = self.by_address.contains_key(&arrival.from);
+        if let Some(slot) = self.bindings.find(arrival.from, arrival.qp, arrival.msn) {
+            self.receive(slot, octets, arrival.ce, now);
+        } else if !known || !self.bindings.keep_early(arrival.from, arrival.qp, arrival.msn, arrival.octets) {
+            self.stats.unmatched_octets += octets;
         }
         self.allocate(now);
     }
@@ -49,7 +46,11 @@ impl Receiver {
         }
         self.observe(index, octets, ce, rtt.map(|(_, since, pace)| (now - since).saturating_sub(pace)), now);
         if newly_barred && let Some(from) = self.association_mut(index).map(|association| association.from) {
-            self.events.push_back(ReceiverEvent::BeyondCredit { from, message: MessageId(id), octets: excess });
+            self.events.push_back(ReceiverEvent::BeyondCredit {
+                from,
+                message: MessageId(id),
+                octets: excess,
+            });
         }
         self.recount(slot);
         if complete {
@@ -100,7 +101,8 @@ impl Receiver {
         let aimd = self.aimd;
         let capacity = self.shares.capacity();
         let Some(association) = self.association_mut(index) else { return };
-        let current = if association.rate > 0 { association.rate } else { association.line_rate.min(capacity) };
+        let current =
+            if association.rate > 0 { association.rate } else { association.line_rate.min(capacity) };
         if association.aimd.update(current, &aimd, now) {
             self.stats.decreases += 1;
             self.lower(index, now);
@@ -109,7 +111,9 @@ impl Receiver {
 
     /// Tells a sender of the rates that its cap allows, where they are lower than those in force.
     pub(super) fn lower(&mut self, index: u32, now: Nanos) {
-        let Some(association) = self.association_mut(index).filter(|association| association.rate > 0) else { return };
+        let Some(association) = self.association_mut(index).filter(|association| association.rate > 0) else {
+            return;
+        };
         let slots: Vec<u32> = association.messages.values().copied().collect();
         for slot in slots {
             let target = self.target(slot, now);
@@ -122,7 +126,8 @@ impl Receiver {
     /// All octets are there: `MSG_DONE`, and its credit and its rate go to the others.
     fn complete(&mut self, slot: u32, now: Nanos) {
         let Some(message) = self.inbound(slot) else { return };
-        let (index, id, length, cancelled) = (message.association, message.id, message.length, message.cancelled);
+        let (index, id, length, cancelled) =
+            (message.association, message.id, message.length, message.cancelled);
         self.remove(slot, now);
         let Some(association) = self.association_mut(index) else { return };
         association.completed.insert(id, length);
@@ -147,7 +152,10 @@ impl Receiver {
 
     /// An expired grant, `Lifetime + 2 * D_max` after it was sent. The message gets credit again when its sender asks.
     pub(super) fn reclaim(&mut self, slot: u32, now: Nanos) {
-        let Some(message) = self.inbound_mut(slot).filter(|message| message.live && !message.cancelled) else { return };
+        let Some(message) = self.inbound_mut(slot).filter(|message| message.live && !message.cancelled)
+        else {
+            return;
+        };
         message.live = false;
         message.wants = false;
         message.probe = None;

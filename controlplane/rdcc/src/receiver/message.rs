@@ -3,7 +3,7 @@
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
-use wire::rdcc::{AssociationId, Capabilities, RoceBinding, SequenceNumber};
+use wire::rdcc::{AssociationId, RoceBinding, SequenceNumber};
 use wire::units::Nanos;
 
 use super::rate::Aimd;
@@ -20,6 +20,10 @@ pub(super) struct Turn {
 
 /// A message announced by `CREDIT_REQUEST` and not complete.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent conditions: any combination of them can occur"
+)]
 pub(super) struct Inbound {
     pub(super) association: u32,
     pub(super) id: u64,
@@ -86,7 +90,6 @@ pub(super) struct Association {
     /// Where its requests come from; everything goes there and nowhere else.
     pub(super) from: SocketAddr,
     pub(super) nonce: u64,
-    pub(super) capabilities: Capabilities,
     /// The sender's line rate in payload, Mbit/s.
     pub(super) line_rate: u64,
     /// U of this association.

@@ -178,7 +178,8 @@ impl Receiver {
         let messages = || self.messages.iter().flatten();
         let scheduled: u64 = messages().map(|message| message.scheduled).sum();
         let unscheduled: u64 = messages().map(|message| message.unscheduled).sum();
-        let counted = messages().filter(|message| message.live).all(|message| message.scheduled == message.granted());
+        let counted =
+            messages().filter(|message| message.live).all(|message| message.scheduled == message.granted());
         let rates: u64 = messages().map(|message| message.rate).sum();
         let weights: u64 = messages().filter(|m| m.active).map(|m| u64::from(m.weight)).sum();
         let promised: u64 = self.associations.iter().flatten().map(|a| a.unscheduled_limit).sum();

@@ -52,7 +52,8 @@ impl Aimd {
         if self.strength == 0 || waiting {
             return false;
         }
-        let before = self.cap(u64::MAX, parameters, now).unwrap_or(current).min(current.max(parameters.minimum));
+        let before =
+            self.cap(u64::MAX, parameters, now).unwrap_or(current).min(current.max(parameters.minimum));
         let strength = u64::from(core::mem::take(&mut self.strength));
         let suggested = self.suggested.take();
         let drop = u128::from(before) * u128::from(parameters.beta_permille) * u128::from(strength)
@@ -107,7 +108,7 @@ mod tests {
         aimd.cap(100_000, &PARAMETERS, Nanos(now)).unwrap()
     }
 
-    /// RDCC, Credit Allocation: r = max(R_min, r * (1 - beta * s)).
+    /// RDCC, Credit Allocation: `r = max(R_min, r * (1 - beta * s))`.
     #[test]
     fn a_signal_decreases_in_proportion_to_its_strength_down_to_the_minimum() {
         assert_eq!(cut(&mut Aimd::default(), FULL, None, 20_000, 0), 10_000);

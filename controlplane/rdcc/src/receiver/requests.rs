@@ -20,7 +20,8 @@ impl Receiver {
         }
         // RDCC, Sender Message State Machine: a request for a completed message is answered with MSG_DONE again.
         let completed = association.completed.get(&id).copied();
-        let completed = completed.or_else(|| (id <= association.forgotten).then_some(request.message_length.0));
+        let completed =
+            completed.or_else(|| (id <= association.forgotten).then_some(request.message_length.0));
         if let Some(length) = completed {
             self.send_done(index, id, length);
             return;

@@ -26,7 +26,15 @@ pub(super) struct Held {
 
 impl Shares {
     pub(super) fn new(capacity: u64) -> Self {
-        Self { capacity, holders: BTreeSet::new(), sum: 0, weights: 0, slack: 0, slack_weights: 0, violations: 0 }
+        Self {
+            capacity,
+            holders: BTreeSet::new(),
+            sum: 0,
+            weights: 0,
+            slack: 0,
+            slack_weights: 0,
+            violations: 0,
+        }
     }
 
     pub(super) fn capacity(&self) -> u64 {

@@ -179,7 +179,8 @@ impl Sender {
         let association = self.association(key.0);
         let unit = association.parameters.credit_unit;
         let message = association.messages.get(&key.1)?;
-        let first = |qp: u32| association.queue_pairs.get(&qp).and_then(|pair| pair.order.front()) == Some(&key.1);
+        let first =
+            |qp: u32| association.queue_pairs.get(&qp).and_then(|pair| pair.order.front()) == Some(&key.1);
         if !message.queue_pair().is_none_or(first) {
             return None;
         }
@@ -192,4 +193,3 @@ impl Sender {
         }
     }
 }
-

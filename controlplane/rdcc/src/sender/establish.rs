@@ -99,6 +99,8 @@ impl Sender {
         association.id = header.association_id;
         association.epoch = header.epoch;
         association.parameters = parameters;
+        self.least_threshold = self.least_threshold.min(parameters.backlog_threshold);
+        let association = self.association(index);
         // RDCC, Common Header: a sender that accepts a new Epoch resets the newest processed Sequence Number.
         association.newest = Some(header.sequence_number);
         let peer = association.peer;
@@ -126,7 +128,10 @@ impl Sender {
             // The Credit Unit of messages under way can't change: their posts are counted in it.
             let unit = association.parameters.credit_unit;
             association.parameters = Parameters { credit_unit: unit, ..Parameters::of(accept) };
+            let threshold = association.parameters.backlog_threshold;
+            self.least_threshold = self.least_threshold.min(threshold);
         }
+        let association = self.association(index);
         let acknowledgment = AssocRequest {
             sender_nonce: association.nonce,
             capabilities: Capabilities::STATUS.with(Capabilities::CRN),
@@ -135,7 +140,7 @@ impl Sender {
         self.send(index, Flags::UPDATE_ACKNOWLEDGMENT, &RdccMessage::AssocRequest(acknowledgment));
     }
 
-    /// ERROR (UNKNOWN_ASSOCIATION): all credit is void; establish again, then request again.
+    /// ERROR with `UNKNOWN_ASSOCIATION`: all credit is void; establish again, then request again.
     pub(super) fn lost(&mut self, index: u32, now: Nanos) {
         // A fresh nonce keeps late answers to the old one out.
         let nonce = self.rng.next_u64();

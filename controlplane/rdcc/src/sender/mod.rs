@@ -71,6 +71,8 @@ pub struct Sender {
     holding: BTreeSet<u32>,
     /// Sum of the unused credit of all associations.
     unused: u64,
+    /// No Backlog Threshold is below this: the sums need no closer look until it is passed.
+    least_threshold: u64,
     /// Whether the Backlog Threshold is exceeded.
     congested: bool,
     transmits: VecDeque<Datagram>,
@@ -83,6 +85,7 @@ impl Sender {
     /// cryptographically secure source (RDCC, Association Establishment), and feeds a cryptographic generator.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
         Self {
+            least_threshold: config.backlog_threshold.map_or(u64::MAX, |octets| octets.0),
             config,
             rng: ChaCha20Rng::from_seed(seed),
             associations: Vec::new(),

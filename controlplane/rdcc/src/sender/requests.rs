@@ -46,7 +46,6 @@ impl Sender {
     pub(super) fn request(&mut self, key: Key, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];
         let unit = association.parameters.credit_unit;
-        let timeout;
         let Some(message) = association.messages.get_mut(&key.1) else { return };
         let (binding_kind, binding_value) = match message.spec.binding {
             Binding::RoceV2 { destination_qp } => {
@@ -72,7 +71,7 @@ impl Sender {
         };
         let repeats = matches!(message.state, State::Waiting | State::Drained);
         message.sampled_at = (message.state == State::Waiting && message.repetitions == 0).then_some(now);
-        timeout = association.rtt.request_timeout(message.repetitions);
+        let timeout = association.rtt.request_timeout(message.repetitions);
         self.stats.requests += 1;
         self.send(key.0, Flags::NONE, &RdccMessage::CreditRequest(request));
         if repeats {
@@ -162,7 +161,12 @@ impl Sender {
         if let Some(message) = self.remove(key) {
             self.stats.messages_aborted += 1;
             let tag = message.spec.tag;
-            self.events.push_back(SenderEvent::MessageAborted { peer, message: MessageId(key.1), tag, reason });
+            self.events.push_back(SenderEvent::MessageAborted {
+                peer,
+                message: MessageId(key.1),
+                tag,
+                reason,
+            });
         }
         self.leave_queue_pair(key, now);
         self.check_backlog(now);

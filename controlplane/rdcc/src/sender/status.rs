@@ -37,15 +37,13 @@ impl Sender {
 
     /// The smallest `N_cu` of the receivers that hold us to one, or the configured value if smaller.
     fn threshold(&self) -> u64 {
-        let advertised = self.holding.iter().map(|&index| {
-            self.associations[index as usize].parameters.backlog_threshold
-        });
+        let advertised =
+            self.holding.iter().map(|&index| self.associations[index as usize].parameters.backlog_threshold);
         advertised.chain(self.config.backlog_threshold.map(|octets| octets.0)).min().unwrap_or(u64::MAX)
     }
 
     pub(super) fn check_backlog(&mut self, now: Nanos) {
-        // The sum over associations only matters with something to compare: one comparison for the usual case.
-        let over = self.unused > 0 && self.unused > self.threshold();
+        let over = self.unused > self.least_threshold && self.unused > self.threshold();
         if over == self.congested {
             return;
         }

@@ -2,6 +2,7 @@
 //! their own way with a fixed delay.
 
 #![allow(dead_code, reason = "each test file uses its part of the harness")]
+#![allow(clippy::unwrap_used, reason = "a test harness: a failure here fails the test")]
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
@@ -22,11 +23,23 @@ pub const SCHEDULED_QP: u32 = 0x100;
 pub const UNSCHEDULED_QP: u32 = 0x200;
 
 pub fn sender_address(index: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, 1, u8::try_from(index).unwrap()], PORT))
+    address(1, index)
 }
 
 pub fn receiver_address(index: usize) -> SocketAddr {
-    SocketAddr::from(([10, 0, 2, u8::try_from(index).unwrap()], PORT))
+    address(2, index)
+}
+
+fn address(kind: u8, index: usize) -> SocketAddr {
+    let [high, low] = u16::try_from(index).unwrap().to_be_bytes();
+    SocketAddr::from(([10, kind, high, low], PORT))
+}
+
+/// Whether an address is a sender's, and its index.
+fn host(address: IpAddr) -> (bool, usize) {
+    let IpAddr::V4(address) = address else { panic!("{address}") };
+    let [_, kind, high, low] = address.octets();
+    (kind == 1, usize::from(u16::from_be_bytes([high, low])))
 }
 
 /// What the bottleneck does.
@@ -96,7 +109,7 @@ impl Fabric {
         config.crn_addresses = vec![CRN];
         let seed = |kind: u8, index: usize| {
             let mut seed = [kind; 32];
-            seed[0] = u8::try_from(index).unwrap();
+            seed[..8].copy_from_slice(&(index as u64).to_be_bytes());
             seed
         };
         Self {
@@ -202,9 +215,7 @@ impl Fabric {
     fn handle(&mut self, event: Event) {
         match event {
             Event::Control { from, datagram } => {
-                let sender = datagram.to.ip().to_string().starts_with("10.0.1.");
-                let IpAddr::V4(address) = datagram.to.ip() else { return };
-                let index = usize::from(address.octets()[3]);
+                let (sender, index) = host(datagram.to.ip());
                 if sender {
                     self.senders[index].handle_datagram(from, &datagram.octets, self.now);
                 } else {
@@ -254,8 +265,7 @@ impl Fabric {
         }
         if sender {
             while let Some(permit) = self.senders[index].poll_send(self.now) {
-                let IpAddr::V4(peer) = permit.peer.ip() else { return };
-                let packet = Packet { permit, from: index, to: usize::from(peer.octets()[3]) };
+                let packet = Packet { permit, from: index, to: host(permit.peer.ip()).1 };
                 let on_link = packet.octets_on_link();
                 let busy = MbitPerSec(100_000).transmission_time(Octets(on_link)).unwrap();
                 let sent = self.nic_free[index].max(self.now) + busy;
@@ -337,7 +347,9 @@ impl Fabric {
         let flows = self.seen.iter().map(|&(_, flow)| flow).collect::<BTreeSet<_>>().len();
         let degree = (255 * (self.occupancy - b_th) / (q_max - b_th)).min(255);
         let (source, destination) = (sender_address(packet.from), receiver_address(packet.to));
-        let (IpAddr::V4(source_v4), IpAddr::V4(destination_v4)) = (source.ip(), destination.ip()) else { return };
+        let (IpAddr::V4(source_v4), IpAddr::V4(destination_v4)) = (source.ip(), destination.ip()) else {
+            return;
+        };
         let (direction, to) = if packet.permit.scheduled {
             (Direction::TO_RECEIVER, destination)
         } else {

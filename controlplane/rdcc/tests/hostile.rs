@@ -1,0 +1,254 @@
+//! The invariant of RDCC, Receiver Credit Budget, over a channel that loses, repeats, delays and reorders datagrams.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod peers;
+
+use std::collections::BTreeMap;
+
+use peers::{CRN, PORT, RECEIVER, UNIT, report, source, us};
+use proptest::prelude::*;
+use rdcc::receiver::{DataArrival, Receiver, ReceiverConfig, ReceiverEvent};
+use rdcc::sender::{Binding, MessageSpec, Sender, SenderConfig, SenderEvent};
+use wire::rdcc::{Direction, Epoch, MessageId};
+use wire::units::{MbitPerSec, Nanos, Octets};
+
+const D_MAX: u64 = 40_000;
+
+/// What an adversary may do between two events.
+#[derive(Clone, Debug)]
+enum Act {
+    Submit { sender: u8, units: u8, tail: u16, unscheduled: bool, class: u8, weight: u8 },
+    Cancel { sender: u8, message: u8 },
+    Report { sender: u8, to_receiver: bool, degree: u8, suggested: u32 },
+    Pause { sender: u8 },
+    Wait { micros: u16 },
+    RestartReceiver,
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = prop_oneof![
+        6 => (0..3u8, 0..60u8, 1..4096u16, any::<bool>(), 0..8u8, any::<u8>()).prop_map(
+            |(sender, units, tail, unscheduled, class, weight)| Act::Submit { sender, units, tail, unscheduled, class, weight }
+        ),
+        1 => (0..3u8, 1..9u8).prop_map(|(sender, message)| Act::Cancel { sender, message }),
+        3 => (0..3u8, any::<bool>(), any::<u8>(), 0..200_000u32).prop_map(
+            |(sender, to_receiver, degree, suggested)| Act::Report { sender, to_receiver, degree, suggested }
+        ),
+        1 => (0..3u8).prop_map(|sender| Act::Pause { sender }),
+        8 => (1..400u16).prop_map(|micros| Act::Wait { micros }),
+        1 => Just(Act::RestartReceiver),
+    ];
+    proptest::collection::vec(act, 1..25)
+}
+
+struct World {
+    now: Nanos,
+    senders: Vec<Sender>,
+    receiver: Receiver,
+    config: ReceiverConfig,
+    incarnation: u16,
+    /// (arrival, order) -> what.
+    flying: BTreeMap<(Nanos, u64), Flying>,
+    order: u64,
+    /// Posts under way, which the budget of the present incarnation must cover.
+    in_flight: u64,
+    random: u64,
+    lossy: bool,
+    last_data: BTreeMap<(usize, u32), Nanos>,
+    ended: usize,
+    submitted: usize,
+}
+
+#[derive(Clone)]
+enum Flying {
+    ToReceiver(usize, Vec<u8>),
+    ToSender(usize, Vec<u8>),
+    Data(DataArrival, u16),
+}
+
+impl World {
+    fn new(random: u64) -> Self {
+        let mut config = ReceiverConfig::new(MbitPerSec(100_000), us(8), Octets(UNIT));
+        config.unscheduled_limit = Octets(16_000);
+        config.d_max = Nanos(D_MAX);
+        config.crn_addresses = vec![CRN.ip()];
+        let mut sender = SenderConfig::new(MbitPerSec(100_000), PORT);
+        sender.crn_addresses = vec![CRN.ip()];
+        Self {
+            now: Nanos(0),
+            senders: (0..3u8).map(|index| Sender::new(sender.clone(), [index; 32])).collect(),
+            receiver: Receiver::new(config.clone(), [100; 32]).unwrap(),
+            config,
+            incarnation: 1,
+            flying: BTreeMap::new(),
+            order: 0,
+            in_flight: 0,
+            random: random | 1,
+            lossy: true,
+            last_data: BTreeMap::new(),
+            ended: 0,
+            submitted: 0,
+        }
+    }
+
+    /// xorshift: which datagram is lost doesn't need more.
+    fn draw(&mut self, below: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % below
+    }
+
+    fn fly(&mut self, what: Flying) {
+        let copies = if self.lossy { [0, 1, 1, 1, 1, 2][usize::try_from(self.draw(6)).unwrap()] } else { 1 };
+        for _ in 0..copies {
+            let at = Nanos(self.now.0 + 1 + self.draw(D_MAX));
+            self.order += 1;
+            self.flying.insert((at, self.order), what.clone());
+        }
+    }
+
+    /// The transport is reliable and in order on each queue pair, and late by up to `D_max`.
+    fn post(&mut self, sender: usize, arrival: DataArrival) {
+        let last = self.last_data.get(&(sender, arrival.qp)).copied().unwrap_or_default();
+        let at = Nanos(self.now.0 + 1 + self.draw(D_MAX)).max(last);
+        self.last_data.insert((sender, arrival.qp), at);
+        self.order += 1;
+        self.flying.insert((at, self.order), Flying::Data(arrival, self.incarnation));
+        self.in_flight += u64::from(arrival.octets);
+        // What really flies never exceeds G, whatever happened to the control messages.
+        assert!(self.in_flight <= self.config.budget.0, "{} in flight", self.in_flight);
+    }
+
+    fn drain(&mut self) {
+        assert!(self.receiver.audit());
+        while let Some(datagram) = self.receiver.poll_transmit() {
+            let to = (0..3u8).position(|index| source(index) == datagram.to).unwrap();
+            self.fly(Flying::ToSender(to, datagram.octets));
+        }
+        while let Some(event) = self.receiver.poll_event() {
+            assert!(!matches!(event, ReceiverEvent::BeyondCredit { .. }), "{event:?}");
+        }
+        for index in 0..self.senders.len() {
+            while let Some(permit) = self.senders[index].poll_send(self.now) {
+                let Binding::RoceV2 { destination_qp: qp } = permit.binding else { panic!() };
+                let from = source(u8::try_from(index).unwrap()).ip();
+                self.post(index, DataArrival { from, qp, msn: permit.msn, octets: permit.octets, ce: false });
+            }
+            while let Some(datagram) = self.senders[index].poll_transmit() {
+                self.fly(Flying::ToReceiver(index, datagram.octets));
+            }
+            while let Some(event) = self.senders[index].poll_event() {
+                use SenderEvent::{MessageAborted, MessageDone, WithoutRdcc};
+                if matches!(event, MessageDone { .. } | MessageAborted { .. } | WithoutRdcc { .. }) {
+                    self.ended += 1;
+                }
+            }
+            assert_eq!(self.senders[index].stats().invariant_violations, 0);
+        }
+    }
+
+    /// Runs until `end`, or until every message ended.
+    fn run(&mut self, end: Nanos, until_ended: bool) {
+        loop {
+            self.drain();
+            if until_ended && self.ended == self.submitted {
+                return;
+            }
+            let timers = self.senders.iter().map(Sender::poll_timeout).chain([self.receiver.poll_timeout()]);
+            let timer = timers.flatten().min();
+            let arrival = self.flying.keys().next().map(|&(at, _)| at);
+            let Some(next) = [timer, arrival].into_iter().flatten().min().filter(|&at| at <= end) else {
+                self.now = self.now.max(end);
+                return;
+            };
+            self.now = self.now.max(next);
+            while let Some((&key, _)) = self.flying.iter().next().filter(|(key, _)| key.0 <= self.now) {
+                let what = self.flying.remove(&key).unwrap();
+                self.deliver(what);
+                self.drain();
+            }
+            for sender in &mut self.senders {
+                sender.handle_timeout(self.now);
+            }
+            self.receiver.handle_timeout(self.now);
+        }
+    }
+
+    fn deliver(&mut self, what: Flying) {
+        match what {
+            Flying::ToReceiver(from, octets) => {
+                let from = source(u8::try_from(from).unwrap());
+                self.receiver.handle_datagram(from, &octets, self.now);
+            }
+            Flying::ToSender(to, octets) => self.senders[to].handle_datagram(RECEIVER, &octets, self.now),
+            Flying::Data(arrival, incarnation) => {
+                if incarnation == self.incarnation {
+                    self.in_flight -= u64::from(arrival.octets);
+                }
+                self.receiver.handle_data(arrival, self.now);
+            }
+        }
+    }
+
+    fn act(&mut self, act: &Act) {
+        let now = self.now;
+        match *act {
+            Act::Submit { sender, units, tail, unscheduled, class, weight } => {
+                let length = Octets(u64::from(units) * UNIT + u64::from(tail));
+                let destination_qp = if unscheduled { 2 } else { 1 };
+                let mut spec = MessageSpec::new(length, Binding::RoceV2 { destination_qp }, 0);
+                (spec.allow_unscheduled, spec.class, spec.weight) = (unscheduled, class, weight);
+                self.submitted +=
+                    usize::from(self.senders[usize::from(sender)].submit(RECEIVER, spec, now).is_ok());
+            }
+            Act::Cancel { sender, message } => {
+                self.senders[usize::from(sender)].cancel(RECEIVER, MessageId(u64::from(message)), now);
+            }
+            Act::Report { sender, to_receiver, degree, suggested } => {
+                let direction = if to_receiver { Direction::TO_RECEIVER } else { Direction::TO_SENDER };
+                let octets = report(direction, source(sender), degree, suggested);
+                let before = self.receiver.stats();
+                self.receiver.handle_datagram(CRN, &octets, now);
+                self.senders[usize::from(sender)].handle_datagram(CRN, &octets, now);
+                // RDCC, On-Path Congestion Reporting: a report raises no rate and no credit.
+                assert!(self.receiver.stats().credit_granted == before.credit_granted || !to_receiver);
+            }
+            Act::Pause { sender } => self.senders[usize::from(sender)].handle_link_pause(now),
+            Act::Wait { micros } => self.run(Nanos(now.0 + u64::from(micros) * 1000), false),
+            Act::RestartReceiver => {
+                // The buffer of the old incarnation is another one; its posts are not of this budget.
+                self.run(Nanos(now.0 + 2 * D_MAX), false);
+                self.incarnation += 1;
+                self.config.epoch = Epoch(self.incarnation);
+                self.receiver =
+                    Receiver::new(self.config.clone(), [self.incarnation.to_be_bytes()[1]; 32]).unwrap();
+                self.in_flight = 0;
+            }
+        }
+        self.drain();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// What is granted and announced stays within G at every step, what flies does too, and every message ends once
+    /// the network heals.
+    #[test]
+    fn the_budget_holds_and_every_message_ends(acts in acts(), random in any::<u64>()) {
+        let mut world = World::new(random);
+        for act in &acts {
+            world.act(act);
+        }
+        world.lossy = false;
+        let end = Nanos(world.now.0 + 8_000_000_000);
+        world.run(end, true);
+        prop_assert_eq!(world.ended, world.submitted);
+        // No state is left behind once everything under way has arrived or expired.
+        world.run(Nanos(world.now.0 + 2_000_000), false);
+        prop_assert_eq!(world.receiver.stats().outstanding, 0);
+        prop_assert_eq!(world.receiver.stats().pacing_sum, 0);
+    }
+}
