@@ -1,11 +1,15 @@
 //! A switch in the same process, in virtual time: a request submitted at t is served at t + d and answered at
 //! t + 2d, so that a simulated controller is as slow as a real one, and every run the same.
 
+mod softswitch;
+
 use std::collections::VecDeque;
 
 use wire::units::Nanos;
 
 use super::{Event, Reply, Request, RequestError, RequestId, SwitchClient};
+
+pub use self::softswitch::{Programs, Session};
 
 /// What serves the requests: the P4Runtime layer of a switch.
 pub trait Target {
@@ -13,7 +17,10 @@ pub trait Target {
     ///
     /// # Errors
     /// The switch's refusal.
-    fn serve(&mut self, request: &Request) -> Result<Reply, RequestError>;
+    fn serve(&mut self, session: &mut Session, request: &Request) -> Result<Reply, RequestError>;
+
+    /// The next thing that the switch has sent by itself.
+    fn poll_event(&mut self, session: &mut Session) -> Option<Event>;
 }
 
 /// A client of a switch in the same process. The switch isn't owned: whoever drives the simulation hands it to
@@ -22,6 +29,7 @@ pub trait Target {
 pub struct InProcessClient {
     /// One-way delay between controller and switch.
     delay: Nanos,
+    session: Session,
     /// Requests on their way, each with the time at which it arrives, ascending.
     requests: VecDeque<(Nanos, RequestId, Request)>,
     /// Answers on their way back, likewise.
@@ -29,9 +37,11 @@ pub struct InProcessClient {
 }
 
 impl InProcessClient {
-    /// A client whose requests and answers take `delay` each.
-    pub fn new(delay: Nanos) -> Self {
-        Self { delay, requests: VecDeque::new(), events: VecDeque::new() }
+    /// A client of the switch with this device id, whose requests and answers take `delay` each. Clients that
+    /// share `programs` compile a program once.
+    pub fn new(device_id: u64, delay: Nanos, programs: Programs) -> Self {
+        let session = Session::new(device_id, programs);
+        Self { delay, session, requests: VecDeque::new(), events: VecDeque::new() }
     }
 
     /// When the next request reaches the switch.
@@ -44,14 +54,18 @@ impl InProcessClient {
     pub fn serve(&mut self, target: &mut impl Target, now: Nanos) {
         while self.requests.front().is_some_and(|(due, ..)| *due <= now) {
             let Some((_, id, request)) = self.requests.pop_front() else { return };
-            let result = target.serve(&request);
+            let result = target.serve(&mut self.session, &request);
             self.events.push_back((now + self.delay, Event::Reply { id, result }));
         }
+        self.listen(target, now);
     }
 
-    /// Something that the switch sends by itself now, such as a packet for the controller.
-    pub fn push_event(&mut self, event: Event, now: Nanos) {
-        self.events.push_back((now + self.delay, event));
+    /// Takes what the switch has sent by itself: packets for the controller, digests, a change of primaryship.
+    /// To be called after the switch's own `advance`.
+    pub fn listen(&mut self, target: &mut impl Target, now: Nanos) {
+        while let Some(event) = target.poll_event(&mut self.session) {
+            self.events.push_back((now + self.delay, event));
+        }
     }
 }
 
@@ -78,15 +92,19 @@ mod tests {
     struct Counting(u64);
 
     impl Target for Counting {
-        fn serve(&mut self, _: &Request) -> Result<Reply, RequestError> {
+        fn serve(&mut self, _: &mut Session, _: &Request) -> Result<Reply, RequestError> {
             self.0 += 1;
             Ok(Reply::Cookie(Some(self.0)))
+        }
+
+        fn poll_event(&mut self, _: &mut Session) -> Option<Event> {
+            None
         }
     }
 
     #[test]
     fn a_request_at_t_is_served_at_t_plus_d_and_answered_at_t_plus_2d() {
-        let mut client = InProcessClient::new(Nanos(100));
+        let mut client = InProcessClient::new(1, Nanos(100), Programs::default());
         let mut switch = Counting(0);
         client.submit(RequestId(1), Request::GetCookie, Nanos(1000));
         client.submit(RequestId(2), Request::GetCookie, Nanos(1000));

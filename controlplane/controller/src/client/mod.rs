@@ -15,7 +15,7 @@ use wire::units::Nanos;
 use crate::pipeline::Pipeline;
 
 pub use grpc::GrpcClient;
-pub use in_process::{InProcessClient, Target};
+pub use in_process::{InProcessClient, Programs, Target};
 
 /// Tells a reply's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

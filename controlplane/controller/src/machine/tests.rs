@@ -2,6 +2,7 @@ use p4runtime::p4::v1::{CounterData, CounterEntry, Entity, Index, Update, entity
 use p4runtime::p4::v1::{PacketReplicationEngineEntry, packet_replication_engine_entry};
 
 use super::*;
+use crate::client::in_process::{Programs, Session};
 use crate::client::{InProcessClient, Reply, Target};
 use crate::topology;
 
@@ -13,6 +14,7 @@ struct FakeSwitch {
     log: Vec<String>,
     other_primary: bool,
     refuse: Option<RequestError>,
+    unasked: VecDeque<Event>,
 }
 
 impl FakeSwitch {
@@ -36,7 +38,11 @@ fn is_copy(entity: &Entity) -> bool {
 }
 
 impl Target for FakeSwitch {
-    fn serve(&mut self, request: &Request) -> Result<Reply, RequestError> {
+    fn poll_event(&mut self, _: &mut Session) -> Option<Event> {
+        self.unasked.pop_front()
+    }
+
+    fn serve(&mut self, _: &mut Session, request: &Request) -> Result<Reply, RequestError> {
         let (name, reply) = match request {
             Request::Arbitrate { .. } => {
                 ("arbitrate".to_owned(), Reply::Arbitration { primary: !self.other_primary })
@@ -108,7 +114,10 @@ impl Lab {
         let names = topology.switches.keys();
         Self {
             controller,
-            clients: names.clone().map(|name| (name.clone(), InProcessClient::new(DELAY))).collect(),
+            clients: names
+                .clone()
+                .map(|name| (name.clone(), InProcessClient::new(1, DELAY, Programs::default())))
+                .collect(),
             switches: names.map(|name| (name.clone(), FakeSwitch::default())).collect(),
             now: Nanos(0),
         }
@@ -128,6 +137,13 @@ impl Lab {
                 client.serve(self.switches.get_mut(name).expect("there"), next);
             }
         }
+    }
+
+    /// The switch sends something by itself.
+    fn unasked(&mut self, switch: &str, event: Event) {
+        let target = self.switches.get_mut(switch).expect("there");
+        target.unasked.push_back(event);
+        self.clients.get_mut(switch).expect("there").listen(target, self.now);
     }
 
     fn log(&mut self, switch: &str) -> Vec<String> {
@@ -187,9 +203,9 @@ fn a_backup_writes_nothing_until_it_becomes_primary() {
     assert_eq!(lab.run(), [ControllerEvent::Backup { switch: "s1".to_owned() }]);
     assert_eq!(lab.log("s1"), ["arbitrate"]);
     assert!(lab.controller.settled() && !lab.controller.all_ready());
-    lab.clients.get_mut("s1").expect("there").push_event(Event::Primary(true), lab.now);
+    lab.unasked("s1", Event::Primary(true));
     assert!(matches!(lab.run()[..], [ControllerEvent::Ready { pushed: true, .. }]));
-    lab.clients.get_mut("s1").expect("there").push_event(Event::Primary(false), lab.now);
+    lab.unasked("s1", Event::Primary(false));
     assert_eq!(lab.run(), [ControllerEvent::Backup { switch: "s1".to_owned() }]);
 }
 

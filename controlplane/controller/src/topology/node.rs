@@ -157,7 +157,7 @@ fn trimmed(text: &str, span: Span, value: &Value) -> Span {
             let written = text[span.start..span.start + span.len].trim_end();
             Span { start: span.start, len: written.len() }
         }
-        _ => Span { start: span.start, len: span.len.min(1) },
+        _ => Span { start: span.start, len: text[span.start..].chars().next().map_or(0, char::len_utf8) },
     }
 }
 
