@@ -166,25 +166,14 @@ impl Device {
 }
 
 /// Folds a program's flat fields into the shape that P4Info gives the message.
-fn message<'a>(shape: &DataShape, fields: &mut impl Iterator<Item = &'a Value>) -> P4Data {
+fn message(shape: &DataShape, fields: &mut std::slice::Iter<'_, Value>) -> P4Data {
     match shape {
         DataShape::Bits(_) => bits(fields.next().map_or(&[0], Value::octets)),
         DataShape::Struct(members) => {
-            let members = members
-                .iter()
-                .map(|member| {
-                    // Without dyn the recursion would be instantiated for ever.
-                    let fields: &mut dyn Iterator<Item = &'a Value> = fields;
-                    message_dyn(member, fields)
-                })
-                .collect();
+            let members = members.iter().map(|member| message(member, fields)).collect();
             P4Data { data: Some(p4_data::Data::Struct(P4StructLike { members })) }
         }
     }
-}
-
-fn message_dyn<'a>(shape: &DataShape, mut fields: &mut dyn Iterator<Item = &'a Value>) -> P4Data {
-    message(shape, &mut fields)
 }
 
 #[cfg(test)]

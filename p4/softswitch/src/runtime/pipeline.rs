@@ -82,7 +82,7 @@ impl Pipeline {
         }
         let mut profiles = HashMap::new();
         for profile in &index.action_profiles {
-            let id = program.profile(&profile.name).map_err(apart)?;
+            let id = program.profile(&profile.name).map_err(|error| apart(&error))?;
             // The profile's actions are those of its tables; P4Info gives a profile none of its own.
             let mut actions = BoundActions::default();
             for table in profile.tables.iter().filter_map(|&table| index.tables.by_id(table)) {
@@ -130,7 +130,7 @@ impl Pipeline {
     }
 }
 
-fn apart(error: ControlError) -> Fault {
+fn apart(error: &ControlError) -> Fault {
     Fault::invalid(format!("P4Info and p4_device_config don't belong together: {error}"))
 }
 
@@ -138,7 +138,10 @@ fn bind<T: Object, Id>(
     objects: &Objects<T>,
     find: impl Fn(&str) -> Result<Id, ControlError>,
 ) -> Result<HashMap<u32, Id>, Fault> {
-    objects.iter().map(|object| Ok((object.id(), find(object.name()).map_err(apart)?))).collect()
+    objects
+        .iter()
+        .map(|object| Ok((object.id(), find(object.name()).map_err(|error| apart(&error))?)))
+        .collect()
 }
 
 fn action_name(index: &P4InfoIndex, id: u32) -> Result<&str, Fault> {
@@ -146,7 +149,7 @@ fn action_name(index: &P4InfoIndex, id: u32) -> Result<&str, Fault> {
 }
 
 fn bind_table(index: &P4InfoIndex, program: &Program, table: &Table) -> Result<BoundTable, Fault> {
-    let id = program.table(&table.name).map_err(apart)?;
+    let id = program.table(&table.name).map_err(|error| apart(&error))?;
     let what = format!("table `{}`", table.name);
     let info = program.tables().get(id.0).ok_or_else(|| Fault::invalid("unbound table"))?;
     let different =
@@ -164,7 +167,8 @@ fn bind_table(index: &P4InfoIndex, program: &Program, table: &Table) -> Result<B
         .collect::<Result<Vec<_>, Fault>>()?;
     let mut actions = BoundActions::default();
     for action in &table.actions {
-        let found = program.table_action(id, action_name(index, action.id)?).map_err(apart)?;
+        let found =
+            program.table_action(id, action_name(index, action.id)?).map_err(|error| apart(&error))?;
         bind_action(index, program, &mut actions, action.id, found)?;
     }
     Ok(BoundTable { id, keys, actions })
@@ -218,7 +222,7 @@ fn bind_digests(index: &P4InfoIndex, program: &Program) -> Result<HashMap<u32, u
 
 fn check_header(header: &ControllerHeader) -> Result<(), Fault> {
     let bits: usize = header.fields.iter().map(|field| field.width).sum();
-    if bits % 8 == 0 {
+    if bits.is_multiple_of(8) {
         return Ok(());
     }
     Err(Fault::invalid(format!("header `{}` has {bits} bits, which aren't whole octets", header.name)))

@@ -60,7 +60,7 @@ impl Device {
             return Ok(());
         }
         let max_group_size = profile.max_group_size;
-        let new = self.group(group, max_group_size).map_err(|fault| fault.at(&at))?;
+        let new = checked_group(group, max_group_size).map_err(|fault| fault.at(&at))?;
         let written = if how == update::Type::Insert {
             self.switch.group_insert(id, new)
         } else {
@@ -73,32 +73,6 @@ impl Device {
         written.map_err(|error| Fault::from(error).at(&at))?;
         self.groups.insert(key, group.clone());
         Ok(())
-    }
-
-    fn group(
-        &self,
-        group: &ActionProfileGroup,
-        max_group_size: Option<usize>,
-    ) -> Result<ProfileGroup, Fault> {
-        let max_size = u32::try_from(group.max_size).map_err(|_| Fault::invalid("a negative max_size"))?;
-        match max_group_size {
-            Some(limit) if max_size == 0 || max_size as usize > limit => {
-                return Err(Fault::invalid(format!("max_size {max_size} isn't in 1..={limit}")));
-            }
-            _ => {}
-        }
-        let mut members = Vec::with_capacity(group.members.len());
-        for member in &group.members {
-            if members.iter().any(|other: &GroupMember| other.member == member.member_id) {
-                return Err(Fault::invalid(format!(
-                    "member {} is given twice: use its weight",
-                    member.member_id
-                )));
-            }
-            check_watch(member)?;
-            members.push(GroupMember { member: member.member_id, weight: weight(member.weight)? });
-        }
-        Ok(ProfileGroup { id: group.group_id, members, max_size })
     }
 
     /// Whether a member or group that an entry names is there.
@@ -240,6 +214,29 @@ impl Device {
         }
         Ok(())
     }
+}
+
+/// A group as the switch takes it.
+fn checked_group(group: &ActionProfileGroup, max_group_size: Option<usize>) -> Result<ProfileGroup, Fault> {
+    let max_size = u32::try_from(group.max_size).map_err(|_| Fault::invalid("a negative max_size"))?;
+    match max_group_size {
+        Some(limit) if max_size == 0 || max_size as usize > limit => {
+            return Err(Fault::invalid(format!("max_size {max_size} isn't in 1..={limit}")));
+        }
+        _ => {}
+    }
+    let mut members = Vec::with_capacity(group.members.len());
+    for member in &group.members {
+        if members.iter().any(|other: &GroupMember| other.member == member.member_id) {
+            return Err(Fault::invalid(format!(
+                "member {} is given twice: use its weight",
+                member.member_id
+            )));
+        }
+        check_watch(member)?;
+        members.push(GroupMember { member: member.member_id, weight: weight(member.weight)? });
+    }
+    Ok(ProfileGroup { id: group.group_id, members, max_size })
 }
 
 /// A group that no client wrote.

@@ -266,14 +266,14 @@ fn matches(entry: &TableEntry, filter: &TableEntry, wanted: &[FieldMatch]) -> bo
 
 /// Orders keys by their components' values, first component first.
 fn compare(a: &[KeyMatch], b: &[KeyMatch]) -> std::cmp::Ordering {
-    fn rank(component: &KeyMatch) -> ((usize, &[u8]), (usize, &[u8]), usize) {
-        let nothing = (0, [].as_slice());
+    fn rank(component: &KeyMatch) -> [(usize, &[u8]); 2] {
+        const NOTHING: (usize, &[u8]) = (0, &[]);
         match component {
-            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => (convert::order(value), nothing, 0),
-            KeyMatch::Lpm { value, prefix_len } => (convert::order(value), nothing, *prefix_len),
-            KeyMatch::Ternary { value, mask } => (convert::order(value), convert::order(mask), 0),
-            KeyMatch::Range { low, high } => (convert::order(low), convert::order(high), 0),
-            KeyMatch::Optional(None) | KeyMatch::Any => (nothing, nothing, 0),
+            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => [convert::order(value), NOTHING],
+            KeyMatch::Lpm { value, prefix_len } => [convert::order(value), (*prefix_len, &[])],
+            KeyMatch::Ternary { value, mask } => [convert::order(value), convert::order(mask)],
+            KeyMatch::Range { low, high } => [convert::order(low), convert::order(high)],
+            KeyMatch::Optional(None) | KeyMatch::Any => [NOTHING, NOTHING],
         }
     }
     a.iter().map(rank).cmp(b.iter().map(rank))
