@@ -18,9 +18,9 @@ pub const PERIOD_US: u64 = 1_000_000 / RATE_PPS;
 #[derive(Clone, Debug)]
 pub struct Case {
     /// Its name; a recording's file name.
-    pub name: &'static str,
+    pub name: String,
     /// The rule that it proves.
-    pub rule: &'static str,
+    pub rule: String,
     /// Ports and entries.
     pub setup: Setup,
     /// What is done, in order.

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
             let here = matches!(presence, Presence::Present { .. });
             let kind = if here { target.name().to_owned() } else { format!("{} ABSENT", target.name()) };
             let target = Arc::clone(&target);
-            let name = case.name;
+            let name = case.name.clone();
             let run = move || {
                 let observed = target.run(&case).map_err(|error| Failed::from(error.to_string()))?;
                 let differences = case.differences(&observed);

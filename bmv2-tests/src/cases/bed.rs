@@ -250,7 +250,7 @@ impl Story {
     /// Waits for everything, then sends one packet through each host's port and waits for it: what comes before it
     /// and wasn't named is a fault, and nobody has to wait for silence.
     #[must_use]
-    pub fn end(mut self, name: &'static str, rule: &'static str, bed: &Bed) -> Case {
+    pub fn end(mut self, name: &str, rule: &str, bed: &Bed) -> Case {
         self = self.settle();
         for host in [2, 1, 3, 4] {
             let marker =
@@ -258,8 +258,8 @@ impl Story {
             self = self.send(1, &[marker]).expect(host.into(), marker.forwarded()).settle();
         }
         Case {
-            name,
-            rule,
+            name: name.to_owned(),
+            rule: rule.to_owned(),
             setup: bed.setup(),
             script: self.script,
             expected: Expected { frames: Some(self.frames), counters: self.counters },

@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn case_names_are_file_names_and_unique() {
-        let names: Vec<_> = all().iter().map(|case| case.name).collect();
+        let names: Vec<_> = all().into_iter().map(|case| case.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for name in names {
             assert!(name.bytes().all(|octet| octet.is_ascii_lowercase() || octet == b'_'), "{name}");

@@ -1,2 +1,0 @@
-//! x
-#![allow(missing_docs)]
