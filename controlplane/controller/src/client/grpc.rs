@@ -1,5 +1,7 @@
 //! A switch behind P4Runtime's gRPC. A task of its own waits for the switch, so that the controller doesn't.
 
+use std::task::{Context, Poll};
+
 use p4runtime::client::{Client, ClientError, Event as SwitchEvent, Options, WriteError};
 use p4runtime::p4::v1::ForwardingPipelineConfig;
 use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
@@ -30,6 +32,11 @@ impl GrpcClient {
     /// The next event, when there is one. `None`: the task has ended.
     pub async fn event(&mut self) -> Option<Event> {
         self.events.recv().await
+    }
+
+    /// As [`GrpcClient::event`], for waiting for several clients at once.
+    pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.events.poll_recv(context)
     }
 }
 

@@ -31,7 +31,7 @@ use crate::pipeline::Pipeline;
 use crate::topology::Topology;
 
 pub use counters::CounterCell;
-pub use pump::pump;
+pub use pump::{pump, settle};
 pub use switch::State;
 
 use switch::{Outcome, SwitchMachine};
