@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::Path;
 
+use p4runtime::p4::v1::{Entity, entity};
+
 use crate::case::Case;
 
 /// Whether a target can be used on this machine.
@@ -107,6 +109,12 @@ pub enum TargetError {
 }
 
 impl TargetError {
+    /// What had been seen when a frame was missing.
+    #[must_use]
+    pub fn observed(&self) -> Option<&Observed> {
+        if let TargetError::Missing { observed, .. } = self { Some(observed) } else { None }
+    }
+
     pub(crate) fn program(path: &Path, error: &dyn Display) -> TargetError {
         TargetError::Program { path: path.display().to_string(), message: error.to_string() }
     }
@@ -118,4 +126,16 @@ impl TargetError {
 
 fn said(log: &str) -> String {
     if log.is_empty() { String::new() } else { format!("; the switch said:\n{log}") }
+}
+
+/// A counter cell as P4Runtime gives it, unless it is 0.
+pub(crate) fn counted(entity: Entity, counter: &str) -> Option<((String, u64), Count)> {
+    let Some(entity::Entity::CounterEntry(entry)) = entity.entity else { return None };
+    let (index, data) = (entry.index?, entry.data?);
+    let count = Count {
+        packets: u64::try_from(data.packet_count).unwrap_or_default(),
+        octets: u64::try_from(data.byte_count).unwrap_or_default(),
+    };
+    let index = u64::try_from(index.index).unwrap_or_default();
+    (count != Count::default()).then(|| ((counter.to_owned(), index), count))
 }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use bmv2_tests::bmv2::Bmv2;
+use bmv2_tests::case::Case;
 use bmv2_tests::cases;
 use bmv2_tests::soft::Soft;
 use bmv2_tests::target::{Presence, Target};
@@ -29,16 +30,9 @@ fn main() -> ExitCode {
             let kind = if here { target.name().to_owned() } else { format!("{} ABSENT", target.name()) };
             let target = Arc::clone(&target);
             let name = case.name.clone();
-            let run = move || {
-                let observed = target.run(&case).map_err(|error| Failed::from(error.to_string()))?;
-                let differences = case.differences(&observed);
-                if differences.is_empty() {
-                    return Ok(());
-                }
-                Err(Failed::from(format!("{}\n  {}", case.rule, differences.join("\n  "))))
-            };
             // Shown as ignored, never as passed.
-            trials.push(Trial::test(name, run).with_kind(kind).with_ignored_flag(!here));
+            let trial = Trial::test(name, move || run(target.as_ref(), &case));
+            trials.push(trial.with_kind(kind).with_ignored_flag(!here));
         }
         if let Presence::Present { version } = presence {
             println!("target {}: present ({version})", target.name());
@@ -49,4 +43,19 @@ fn main() -> ExitCode {
         println!("{line}");
     }
     conclusion.exit_code()
+}
+
+fn run(target: &dyn Target, case: &Case) -> Result<(), Failed> {
+    let (fault, differences) = match target.run(case) {
+        Ok(observed) => (String::new(), case.differences(&observed)),
+        Err(error) => {
+            let differences = error.observed().map(|observed| case.differences(observed));
+            (format!("\n  {error}"), differences.unwrap_or_default())
+        }
+    };
+    if fault.is_empty() && differences.is_empty() {
+        return Ok(());
+    }
+    let differences: String = differences.iter().map(|difference| format!("\n  {difference}")).collect();
+    Err(format!("{}{fault}{differences}", case.rule).into())
 }

@@ -34,10 +34,17 @@ fn replay(name: &str) -> Result<(), Failed> {
     if let Some(why) = recording.stale(case.as_ref(), &program) {
         return Err(why.into());
     }
-    let observed = Soft.run(&recording.to_case())?;
-    let differences = recording.differences(&observed);
-    if differences.is_empty() {
+    let replayed = Soft.run(&recording.to_case());
+    let (fault, differences) = match &replayed {
+        Ok(observed) => (String::new(), recording.differences(observed)),
+        Err(error) => {
+            let differences = error.observed().map(|observed| recording.differences(observed));
+            (format!("\n  {error}"), differences.unwrap_or_default())
+        }
+    };
+    if fault.is_empty() && differences.is_empty() {
         return Ok(());
     }
-    Err(format!("softswitch differs from {}:\n  {}", recording.origin(), differences.join("\n  ")).into())
+    let differences: String = differences.iter().map(|difference| format!("\n  {difference}")).collect();
+    Err(format!("softswitch differs from {}:{fault}{differences}", recording.origin()).into())
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{PATIENCE, process};
 use crate::program::Program;
-use crate::target::{Count, TargetError};
+use crate::target::{Count, TargetError, counted};
 
 /// Between two attempts to connect to a switch that is starting.
 const RETRY: Duration = Duration::from_millis(20);
@@ -50,16 +50,4 @@ pub(super) async fn counters(
         cells.extend(read.into_iter().filter_map(|entity| counted(entity, counter.alias())));
     }
     Ok(cells)
-}
-
-/// A cell, unless it is 0.
-pub(crate) fn counted(entity: Entity, counter: &str) -> Option<((String, u64), Count)> {
-    let Some(entity::Entity::CounterEntry(entry)) = entity.entity else { return None };
-    let (index, data) = (entry.index?, entry.data?);
-    let count = Count {
-        packets: u64::try_from(data.packet_count).unwrap_or_default(),
-        octets: u64::try_from(data.byte_count).unwrap_or_default(),
-    };
-    let index = u64::try_from(index.index).unwrap_or_default();
-    (count != Count::default()).then(|| ((counter.to_owned(), index), count))
 }
