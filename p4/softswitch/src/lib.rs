@@ -2,15 +2,36 @@
 //!
 //! [`Program`] is the compiled program, shared by any number of [`Switch`]es. A switch owns no clock, socket or thread:
 //! the caller hands it packets and the time, and asks it for departures. [`control`] is what a controller may read and
-//! write; [`stf`] runs P4's packet tests.
+//! write; [`runtime`] gives it P4Runtime's shape, [`server`] serves that over gRPC; [`stf`] runs P4's packet tests.
 #![forbid(unsafe_code)]
 
+mod bigint;
+mod bits;
+mod builder;
+mod compile;
 pub mod config;
 pub mod control;
+mod exec;
+mod expr;
+mod flight;
+mod hash;
+mod json;
+mod layout;
+mod load_error;
+mod meter;
+mod ops;
 mod packet;
+mod paged;
+mod profile;
 mod program;
+pub mod runtime;
+#[cfg(feature = "grpc")]
+pub mod server;
+mod state;
 pub mod stf;
 mod switch;
+mod table;
+mod tm;
 mod value;
 
 pub use config::{PortConfig, QueueRate, QueueStats, SwitchConfig, SwitchStats};

@@ -1,9 +1,26 @@
 //! One switch: a program's state, its ports and queues.
-#![allow(unused_variables, clippy::unimplemented, clippy::unused_self, clippy::needless_pass_by_value)]
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use crate::{Packet, PortConfig, Program, QueueStats, SwitchConfig, SwitchStats, Value};
+use crate::control::{CloneSession, Replica, TableId};
+use crate::exec;
+use crate::flight::{CLONE_REQUESTED, Flight};
+use crate::layout::Intrinsic;
+use crate::program::{FieldCopy, Program};
+use crate::state::State;
+use crate::tm::TrafficManager;
+use crate::{Packet, PortConfig, QueueStats, SwitchConfig, SwitchStats, Value};
+
+/// `instance_type` as simple_switch numbers it.
+mod instance {
+    pub(super) const NORMAL: u64 = 0;
+    pub(super) const INGRESS_CLONE: u64 = 1;
+    pub(super) const EGRESS_CLONE: u64 = 2;
+    pub(super) const RECIRCULATED: u64 = 4;
+    pub(super) const REPLICATED: u64 = 5;
+    pub(super) const RESUBMITTED: u64 = 6;
+}
 
 /// What [`Switch::dequeue`] did.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,51 +46,489 @@ pub struct DigestSample {
 
 /// One switch. Times are ns of the caller's clock, which never runs backwards; the program sees microseconds of it.
 #[derive(Debug)]
-pub struct Switch {}
+pub struct Switch {
+    pub(crate) program: Arc<Program>,
+    pub(crate) config: SwitchConfig,
+    pub(crate) state: State,
+    pub(crate) tm: TrafficManager,
+    /// Shared so that a clone in flight needs no copy.
+    pub(crate) sessions: BTreeMap<u16, Arc<CloneSession>>,
+    pub(crate) groups: BTreeMap<u16, Vec<Replica>>,
+    /// Packets that wait for (another) pass through ingress.
+    #[allow(clippy::vec_box, reason = "flights are pooled: moving the box moves nothing else")]
+    waiting: VecDeque<Box<Flight>>,
+    /// Flights and heads nobody uses.
+    #[allow(clippy::vec_box, reason = "flights are pooled: moving the box moves nothing else")]
+    pool: Vec<Box<Flight>>,
+    heads: Vec<Vec<u8>>,
+    saved: Vec<u64>,
+    /// The latest time the caller gave.
+    pub(crate) now_ns: u64,
+}
+
+/// Flights and heads kept for reuse.
+const POOL: usize = 256;
+
+fn set(frame: &mut [u64], field: Intrinsic, value: u64) {
+    frame[field.slot as usize] = value & field.mask;
+}
+
+fn set_if(frame: &mut [u64], field: Option<Intrinsic>, value: u64) {
+    if let Some(field) = field {
+        set(frame, field, value);
+    }
+}
 
 impl Switch {
     /// A switch that runs `program`, with no entries but the program's own.
     pub fn new(program: Arc<Program>, config: SwitchConfig) -> Switch {
-        unimplemented!()
+        let mut switch = Switch {
+            state: State::new(&program, config.seed, u64::from(config.drop_port)),
+            tm: TrafficManager::new(&config),
+            sessions: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            pool: Vec::new(),
+            heads: Vec::new(),
+            saved: Vec::new(),
+            now_ns: 0,
+            config,
+            program,
+        };
+        switch.install_const_entries();
+        switch
     }
+
+    /// Puts the program's own entries into their tables.
+    pub(crate) fn install_const_entries(&mut self) {
+        let program = Arc::clone(&self.program);
+        for (t, shape) in program.control.tables.iter().enumerate() {
+            for entry in &shape.const_entries {
+                // The loader has checked them: only duplicates fail, and there the first wins.
+                let _ = self.insert_entry(TableId(t), entry.clone(), true);
+            }
+        }
+    }
+
     /// The program.
     pub fn program(&self) -> &Arc<Program> {
-        unimplemented!()
+        &self.program
     }
+
+    /// What the switch was set up with.
+    pub fn config(&self) -> &SwitchConfig {
+        &self.config
+    }
+
     /// Configures a port. Packets already queued stay.
     pub fn set_port(&mut self, port: u16, config: PortConfig) {
-        unimplemented!()
+        self.tm.set_port(port, config);
     }
+
     /// A packet enters on `port`: parser, ingress, what follows ingress, and into the queues.
     pub fn ingress(&mut self, port: u16, packet: Packet, now_ns: u64) {
-        unimplemented!()
+        self.now_ns = self.now_ns.max(now_ns);
+        self.state.stats.received += 1;
+        let octets = packet.len();
+        let mut f = self.take_flight();
+        self.put_head(std::mem::replace(&mut f.packet, packet).into_head());
+        f.ingress_port = port;
+        f.ingress_octets = octets;
+        f.length = octets as u32;
+        let s = self.program.standard;
+        set(&mut f.frame, s.ingress_port, u64::from(port));
+        set(&mut f.frame, s.packet_length, octets as u64);
+        set(&mut f.frame, s.instance_type, instance::NORMAL);
+        set_if(&mut f.frame, s.ingress_timestamp, now_ns / 1000);
+        self.waiting.push_back(f);
+        self.run_waiting(now_ns);
     }
+
     /// The earliest time at which [`Switch::dequeue`] does something on this port; `None` when nothing is queued.
     pub fn next_departure(&self, port: u16) -> Option<u64> {
-        unimplemented!()
+        self.tm.next_departure(port)
     }
+
     /// Ports with something queued, ascending.
     pub fn active_ports(&self) -> impl Iterator<Item = u16> {
-        std::iter::empty()
+        self.tm.active()
     }
-    /// Takes one packet from the port's queues through egress and the deparser. `None` when nothing may leave yet.
-    pub fn dequeue(&mut self, port: u16, now_ns: u64) -> Option<Departure> {
-        unimplemented!()
-    }
+
     /// The next packet for the controller: what leaves through [`SwitchConfig::cpu_port`].
     pub fn poll_packet_in(&mut self, now_ns: u64) -> Option<Packet> {
-        unimplemented!()
+        let port = self.config.cpu_port?;
+        loop {
+            if let Some(packet) = self.dequeue(port, now_ns)?.packet {
+                return Some(packet);
+            }
+        }
     }
+
     /// The next digest sample.
     pub fn poll_digest(&mut self) -> Option<DigestSample> {
-        unimplemented!()
+        self.state.digests.pop_front()
     }
+
     /// A queue's state and counters.
     pub fn queue(&self, port: u16, queue: u8) -> QueueStats {
-        unimplemented!()
+        self.tm.stats(port, queue)
     }
+
     /// What happened so far.
     pub fn stats(&self) -> &SwitchStats {
-        unimplemented!()
+        &self.state.stats
+    }
+
+    /// Hands a departed packet's memory back for reuse; optional.
+    pub fn recycle(&mut self, packet: Packet) {
+        self.put_head(packet.into_head());
+    }
+
+    fn take_flight(&mut self) -> Box<Flight> {
+        match self.pool.pop() {
+            Some(mut f) => {
+                f.reset_fields(&self.program);
+                f.reset_requests();
+                f
+            }
+            None => Box::new(Flight::new(&self.program)),
+        }
+    }
+
+    fn put_head(&mut self, mut head: Vec<u8>) {
+        if head.capacity() > 0 && self.heads.len() < POOL {
+            head.clear();
+            self.heads.push(head);
+        }
+    }
+
+    fn put_flight(&mut self, mut f: Box<Flight>) {
+        let packet = std::mem::take(&mut f.packet);
+        self.put_head(packet.into_head());
+        if self.pool.len() < POOL {
+            self.pool.push(f);
+        }
+    }
+
+    /// A flight with the same packet, parsed as far.
+    fn copy_packet(&mut self, of: &Flight) -> Box<Flight> {
+        let mut f = self.take_flight();
+        let mut head = self.heads.pop().unwrap_or_default();
+        head.extend_from_slice(&of.packet.head);
+        f.packet = Packet { head, virtual_octets: of.packet.virtual_octets };
+        f.parsed = of.parsed;
+        f.ingress_port = of.ingress_port;
+        f.ingress_octets = of.ingress_octets;
+        f.length = of.length;
+        f
+    }
+
+    /// A flight with the same packet and fields.
+    fn copy_all(&mut self, of: &Flight) -> Box<Flight> {
+        let mut f = self.copy_packet(of);
+        let n = self.program.layout_data;
+        f.frame[..n].copy_from_slice(&of.frame[..n]);
+        f
+    }
+
+    fn run_waiting(&mut self, now_ns: u64) {
+        let mut passes = 0;
+        while let Some(f) = self.waiting.pop_front() {
+            passes += 1;
+            if passes > self.config.passes_per_call.max(1) {
+                self.state.stats.loop_drops += 1;
+                self.put_flight(f);
+                continue;
+            }
+            self.run_ingress(f, now_ns);
+        }
+    }
+
+    /// Queues a packet for another pass, or drops it when too many wait.
+    fn wait(&mut self, f: Box<Flight>) -> bool {
+        if self.waiting.len() >= self.config.recirculation_packets {
+            self.state.stats.loop_drops += 1;
+            self.put_flight(f);
+            return false;
+        }
+        self.waiting.push_back(f);
+        true
+    }
+
+    fn parse(&mut self, f: &mut Flight, now_ns: u64) {
+        exec::parse(&self.program, &mut self.state, f, now_ns / 1000);
+    }
+
+    /// One pass through parser and ingress, and what follows: clone, digest, resubmit, multicast, drop, unicast.
+    fn run_ingress(&mut self, mut f: Box<Flight>, now_ns: u64) {
+        let program = Arc::clone(&self.program);
+        let s = &program.standard;
+        let length = f.length;
+        self.parse(&mut f, now_ns);
+        set_if(&mut f.frame, s.parser_error, u64::from(f.parser_error));
+        set_if(&mut f.frame, s.checksum_error, u64::from(f.checksum_error));
+        if !f.dead {
+            exec::apply(&program, &mut self.state, &mut f, program.control.ingress, now_ns);
+        }
+        if f.dead {
+            return self.put_flight(f);
+        }
+        if f.clone_session & CLONE_REQUESTED != 0 {
+            self.clone_ingress(&f, length, now_ns);
+            f.clone_session = 0;
+        }
+        if f.digest > 0 {
+            self.digest(&f);
+            f.digest = 0;
+        }
+        if f.resubmit != 0 {
+            self.state.stats.resubmitted += 1;
+            let list = f.resubmit;
+            self.restart(&mut f, list, instance::RESUBMITTED);
+            f.length = length;
+            set(&mut f.frame, s.packet_length, u64::from(length));
+            self.wait(f);
+            return;
+        }
+        let group = s.mcast_grp.map_or(0, |g| f.frame[g.slot as usize]);
+        if group != 0 {
+            set(&mut f.frame, s.instance_type, instance::REPLICATED);
+            self.multicast(&f, group as u16, now_ns);
+            return self.put_flight(f);
+        }
+        let port = f.frame[s.egress_spec.slot as usize];
+        if port == u64::from(self.config.drop_port) {
+            self.state.stats.ingress_drops += 1;
+            return self.put_flight(f);
+        }
+        set(&mut f.frame, s.instance_type, instance::NORMAL);
+        f.reset_requests_but_truncate();
+        self.enqueue(port, f, now_ns);
+    }
+
+    /// Makes a packet ready for another pass: all fields zero but those of a field list.
+    fn restart(&mut self, f: &mut Flight, list: u32, instance_type: u64) {
+        let program = Arc::clone(&self.program);
+        let copies = program.field_lists.get(&list).map_or(&[][..], Vec::as_slice);
+        self.saved.clear();
+        for c in copies {
+            let at = c.slot as usize;
+            self.saved.extend_from_slice(&f.frame[at..at + c.limbs]);
+        }
+        f.reset_fields(&program);
+        f.reset_requests();
+        let mut from = 0;
+        for c in copies {
+            let at = c.slot as usize;
+            f.frame[at..at + c.limbs].copy_from_slice(&self.saved[from..from + c.limbs]);
+            from += c.limbs;
+        }
+        set(&mut f.frame, program.standard.instance_type, instance_type);
+    }
+
+    /// The original packet, parsed again; of the metadata only the field list and the instance type.
+    fn clone_ingress(&mut self, f: &Flight, length: u32, now_ns: u64) {
+        let Some(session) = self.session(f.clone_session) else { return };
+        let program = Arc::clone(&self.program);
+        let mut copy = self.copy_packet(f);
+        copy.length = length;
+        set(&mut copy.frame, program.standard.ingress_port, u64::from(f.ingress_port));
+        self.parse(&mut copy, now_ns);
+        copy.reset_requests();
+        copy.reset_metadata(&program);
+        self.send_clone(f, copy, &session, instance::INGRESS_CLONE, now_ns);
+    }
+
+    /// Headers as egress left them; of the metadata only the field list and the instance type.
+    fn clone_egress(&mut self, f: &Flight, now_ns: u64) {
+        let Some(session) = self.session(f.clone_session) else { return };
+        let mut copy = self.copy_all(f);
+        copy.reset_metadata(&self.program);
+        self.send_clone(f, copy, &session, instance::EGRESS_CLONE, now_ns);
+    }
+
+    fn session(&mut self, request: u32) -> Option<Arc<CloneSession>> {
+        let id = (request & 0x7fff) as u16;
+        let session = self.sessions.get(&id).cloned();
+        if session.is_none() {
+            self.state.stats.clones_without_session += 1;
+        }
+        session
+    }
+
+    fn send_clone(
+        &mut self,
+        f: &Flight,
+        mut copy: Box<Flight>,
+        session: &CloneSession,
+        kind: u64,
+        now_ns: u64,
+    ) {
+        let program = Arc::clone(&self.program);
+        for c in program.field_lists.get(&f.clone_list).into_iter().flatten() {
+            let at = c.slot as usize;
+            copy.frame[at..at + c.limbs].copy_from_slice(&f.frame[at..at + c.limbs]);
+        }
+        set(&mut copy.frame, program.standard.instance_type, kind);
+        if session.packet_length_octets != 0 {
+            let most = session.packet_length_octets as usize;
+            let headers = exec::header_octets(&program, &copy);
+            let keep = most.saturating_sub(headers);
+            let parsed = copy.parsed;
+            copy.packet.truncate(parsed + keep);
+            copy.length = copy.length.min(session.packet_length_octets);
+            if headers > most {
+                copy.truncate = most;
+            }
+        }
+        self.state.stats.clones += session.replicas.len() as u64;
+        self.replicate(copy, &session.replicas, now_ns);
+    }
+
+    fn multicast(&mut self, f: &Flight, group: u16, now_ns: u64) {
+        let replicas = self.groups.get_mut(&group).map(std::mem::take).unwrap_or_default();
+        if replicas.is_empty() {
+            self.state.stats.multicast_without_group += 1;
+        } else {
+            self.state.stats.multicast_copies += replicas.len() as u64;
+            let copy = self.copy_all(f);
+            self.replicate(copy, &replicas, now_ns);
+        }
+        if let Some(place) = self.groups.get_mut(&group) {
+            *place = replicas;
+        }
+    }
+
+    /// Queues one copy for each replica.
+    fn replicate(&mut self, f: Box<Flight>, replicas: &[Replica], now_ns: u64) {
+        let rid = self.program.standard.egress_rid;
+        let Some((last, others)) = replicas.split_last() else { return self.put_flight(f) };
+        for r in others {
+            let mut copy = self.copy_all(&f);
+            copy.truncate = f.truncate;
+            set_if(&mut copy.frame, rid, u64::from(r.instance));
+            self.enqueue(u64::from(r.port), copy, now_ns);
+        }
+        let mut f = f;
+        set_if(&mut f.frame, rid, u64::from(last.instance));
+        self.enqueue(u64::from(last.port), f, now_ns);
+    }
+
+    fn digest(&mut self, f: &Flight) {
+        let program = Arc::clone(&self.program);
+        let Some(list) = program.digests.get(&f.digest) else { return };
+        self.state.stats.digests += 1;
+        if self.state.digests.len() >= self.config.digest_samples {
+            self.state.stats.digest_drops += 1;
+            return;
+        }
+        let field = |c: &FieldCopy| {
+            if c.valid.is_some_and(|v| f.frame[v as usize] == 0) {
+                return Value::from(0u64);
+            }
+            let words = &f.frame[c.slot as usize..c.slot as usize + c.limbs];
+            let masked: Vec<u64> = words
+                .iter()
+                .enumerate()
+                .map(|(i, w)| w & crate::layout::mask(c.bits.saturating_sub(i * 64)))
+                .collect();
+            Value::from_limbs(&masked)
+        };
+        self.state
+            .digests
+            .push_back(DigestSample { list: f.digest, fields: list.iter().map(field).collect() });
+    }
+
+    fn enqueue(&mut self, port: u64, mut f: Box<Flight>, now_ns: u64) {
+        let s = self.program.standard;
+        let Ok(port) = u16::try_from(port) else {
+            self.state.stats.port_drops += 1;
+            return self.put_flight(f);
+        };
+        let priority = s.priority.map_or(0, |p| f.frame[p.slot as usize]);
+        if !self.tm.has_queue(priority) {
+            self.state.stats.priority_drops += 1;
+            return self.put_flight(f);
+        }
+        let queue = priority as u8;
+        set_if(&mut f.frame, s.enq_timestamp, now_ns / 1000);
+        set_if(&mut f.frame, s.enq_qdepth, self.tm.depth(port, queue));
+        let octets = exec::header_octets(&self.program, &f) + f.payload_octets();
+        f.queued_octets = octets.min(f.truncate) as u64;
+        if let Err(f) = self.tm.push(port, queue, f, now_ns) {
+            self.state.stats.tail_drops += 1;
+            self.put_flight(f);
+        }
+    }
+
+    /// Takes one packet from the port's queues through egress and the deparser. `None` when nothing may leave yet.
+    pub fn dequeue(&mut self, port: u16, now_ns: u64) -> Option<Departure> {
+        self.now_ns = self.now_ns.max(now_ns);
+        let (mut f, queue) = self.tm.pop(port, now_ns)?;
+        let program = Arc::clone(&self.program);
+        let s = &program.standard;
+        let now_us = now_ns / 1000;
+        let mut departure =
+            Departure { packet: None, queue, enqueued_ns: f.enqueued_ns, recirculated: false };
+
+        set_if(&mut f.frame, s.egress_timestamp, now_us);
+        if let (Some(enq), Some(delta)) = (s.enq_timestamp, s.deq_timedelta) {
+            let enqueued = f.frame[enq.slot as usize];
+            set(&mut f.frame, delta, now_us.wrapping_sub(enqueued));
+        }
+        set_if(&mut f.frame, s.deq_qdepth, self.tm.depth(port, queue));
+        set_if(&mut f.frame, s.qid, u64::from(queue));
+        set(&mut f.frame, s.egress_port, u64::from(port));
+        // One more than drop: in nine bits that is 0, and the program sees 0.
+        set(&mut f.frame, s.egress_spec, u64::from(self.config.drop_port) + 1);
+        let length = u64::from(f.length);
+        set(&mut f.frame, s.packet_length, length);
+
+        exec::apply(&program, &mut self.state, &mut f, program.control.egress, now_ns);
+        if f.dead {
+            self.put_flight(f);
+            return Some(departure);
+        }
+        if f.clone_session & CLONE_REQUESTED != 0 {
+            self.clone_egress(&f, now_ns);
+            f.clone_session = 0;
+        }
+        if f.frame[s.egress_spec.slot as usize] == u64::from(self.config.drop_port) {
+            self.state.stats.egress_drops += 1;
+            self.put_flight(f);
+            return Some(departure);
+        }
+        exec::deparse(&program, &mut self.state, &mut f, now_us);
+        if f.dead {
+            self.put_flight(f);
+            return Some(departure);
+        }
+        if f.recirculate != 0 {
+            let list = f.recirculate;
+            self.restart(&mut f, list, instance::RECIRCULATED);
+            let octets = f.packet.len();
+            f.ingress_octets = octets;
+            f.length = octets as u32;
+            set(&mut f.frame, s.packet_length, octets as u64);
+            departure.recirculated = true;
+            if self.wait(f) {
+                self.state.stats.recirculated += 1;
+                self.run_waiting(now_ns);
+            }
+            return Some(departure);
+        }
+        let mut packet = std::mem::take(&mut f.packet);
+        packet.truncate(f.truncate);
+        self.tm.departed(port, packet.len(), now_ns);
+        self.state.stats.transmitted += 1;
+        self.put_flight(f);
+        departure.packet = Some(packet);
+        Some(departure)
+    }
+
+    /// Empties the queues and forgets what waits.
+    pub(crate) fn clear_queues(&mut self) {
+        self.tm.clear();
+        self.waiting.clear();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use p4runtime::P4InfoIndex;
 use p4runtime::index::{ControllerHeader, Object, Objects, Table};
+use p4runtime::p4::config::v1::P4Info;
 use p4runtime::p4::v1::ForwardingPipelineConfig;
 
 use super::fault::Fault;
@@ -75,7 +76,7 @@ impl Pipeline {
         }
         let program = Program::from_json(&config.p4_device_config)
             .map_err(|error| Fault::invalid(format!("p4_device_config can't be run: {error}")))?;
-        let index = P4InfoIndex::new(info)?;
+        let index = P4InfoIndex::new(with_widths(info, &program))?;
         let mut tables = HashMap::new();
         for table in &index.tables {
             tables.insert(table.id, bind_table(&index, &program, table)?);
@@ -128,6 +129,23 @@ impl Pipeline {
     pub fn table_of(&self, id: TableId) -> Option<(&Table, &BoundTable)> {
         self.table_ids.get(&id).and_then(|&p4| self.table(p4).ok())
     }
+}
+
+/// P4Info gives keys of the type `error` no width; the program's holds then. Types that are translated to text have no
+/// width either, but a name: they stay without, and their values are refused.
+fn with_widths(mut info: P4Info, program: &Program) -> P4Info {
+    for table in &mut info.tables {
+        let name = table.preamble.as_ref().map_or("", |preamble| preamble.name.as_str());
+        let keys =
+            program.table(name).ok().and_then(|id| program.tables().get(id.0)).map(|table| &table.keys);
+        let without =
+            table.match_fields.iter_mut().filter(|field| field.bitwidth == 0 && field.type_name.is_none());
+        for field in without {
+            let key = keys.and_then(|keys| keys.iter().find(|key| key.name == field.name));
+            field.bitwidth = key.and_then(|key| i32::try_from(key.width).ok()).unwrap_or(0);
+        }
+    }
+    info
 }
 
 fn apart(error: &ControlError) -> Fault {

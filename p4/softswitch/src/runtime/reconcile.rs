@@ -10,48 +10,66 @@ use p4runtime::p4::v1::{
 use super::device::Device;
 use super::fault::Fault;
 
-/// Carries what controllers wrote from one program to another.
+/// Carries what controllers wrote from one program to another, which has nothing yet but what it brings itself.
+///
+/// # Errors
+/// `INVALID_ARGUMENT`: the new program can't hold something that the old one does.
 pub(super) fn keep_entries(old: &Device, new: &mut Device) -> Result<(), Fault> {
     use entity::Entity as Kind;
+    use update::Type::{Delete, Insert, Modify};
+    let defaults = || Kind::TableEntry(TableEntry { is_default_action: true, ..TableEntry::default() });
+    // Only entries that the program brings are there so far. A controller may have removed them from the old one.
+    for brought in read(new, Kind::TableEntry(TableEntry::default()))? {
+        if changeable(new, &brought) {
+            write(new, Delete, brought)?;
+        }
+    }
     // In the order in which they refer to each other.
     let kinds = [
-        (Kind::ActionProfileMember(ActionProfileMember::default()), update::Type::Insert),
-        (Kind::ActionProfileGroup(ActionProfileGroup::default()), update::Type::Insert),
-        (Kind::TableEntry(resources()), update::Type::Insert),
-        (
-            Kind::TableEntry(TableEntry { is_default_action: true, ..TableEntry::default() }),
-            update::Type::Modify,
-        ),
-        (Kind::CounterEntry(CounterEntry::default()), update::Type::Modify),
-        (Kind::MeterEntry(MeterEntry::default()), update::Type::Modify),
-        (Kind::RegisterEntry(RegisterEntry::default()), update::Type::Modify),
-        (Kind::ValueSetEntry(ValueSetEntry::default()), update::Type::Modify),
-        (Kind::DigestEntry(DigestEntry::default()), update::Type::Insert),
-        (replication(true), update::Type::Insert),
-        (replication(false), update::Type::Insert),
+        (Kind::ActionProfileMember(ActionProfileMember::default()), Insert),
+        (Kind::ActionProfileGroup(ActionProfileGroup::default()), Insert),
+        (Kind::TableEntry(resources()), Insert),
+        (defaults(), Modify),
+        (Kind::CounterEntry(CounterEntry::default()), Modify),
+        (Kind::MeterEntry(MeterEntry::default()), Modify),
+        (Kind::RegisterEntry(RegisterEntry::default()), Modify),
+        (Kind::ValueSetEntry(ValueSetEntry::default()), Modify),
+        (Kind::DigestEntry(DigestEntry::default()), Insert),
+        (replication(true), Insert),
+        (replication(false), Insert),
     ];
+    let same = read(new, defaults())?;
     for (kind, how) in kinds {
-        let found = old.read(&Entity { entity: Some(kind) })?;
-        let kept: Vec<Update> = found
-            .into_iter()
-            .filter(|entity| !given_by_program(old, entity))
-            .map(|entity| Update { r#type: how.into(), entity: Some(entity) })
-            .collect();
-        for outcome in new.write(&kept) {
-            if outcome.canonical_code != 0 {
-                return Err(Fault::invalid(format!("the entries can't be kept: {}", outcome.message)));
+        for found in read(old, kind)? {
+            // A default action that nobody has set isn't written: not every one can be.
+            if changeable(old, &found) && !same.contains(&found) {
+                write(new, how, found)?;
             }
         }
     }
     Ok(())
 }
 
-/// Whether the new program brings this entity itself.
-fn given_by_program(old: &Device, entity: &Entity) -> bool {
-    let Some(entity::Entity::TableEntry(entry)) = &entity.entity else { return false };
-    let table = old.pipeline.index.tables.by_id(entry.table_id);
+fn read(device: &Device, kind: entity::Entity) -> Result<Vec<Entity>, Fault> {
+    device.read(&Entity { entity: Some(kind) })
+}
+
+fn write(device: &mut Device, how: update::Type, entity: Entity) -> Result<(), Fault> {
+    let update = Update { r#type: how.into(), entity: Some(entity) };
+    match device.write(&[update]).pop() {
+        Some(outcome) if outcome.canonical_code != 0 => {
+            Err(Fault::invalid(format!("the entries can't be kept: {}", outcome.message)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether controllers may change it at all.
+fn changeable(device: &Device, entity: &Entity) -> bool {
+    let Some(entity::Entity::TableEntry(entry)) = &entity.entity else { return true };
+    let table = device.pipeline.index.tables.by_id(entry.table_id);
     table.is_some_and(|table| {
-        if entry.is_default_action { table.const_default_action.is_some() } else { table.is_const }
+        if entry.is_default_action { table.const_default_action.is_none() } else { !table.is_const }
     })
 }
 

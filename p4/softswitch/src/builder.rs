@@ -1,0 +1,344 @@
+//! Turns expressions into instructions.
+//!
+//! Words do as long as only the low 64 bits of a value matter, or the value is known to fit: sums, products and masks
+//! of words are right modulo 2^64 whatever they overflow to, and p4c masks nearly everything. What needs more goes
+//! through [`Op::Wide`].
+
+use std::collections::HashMap;
+
+use crate::bigint::Big;
+use crate::expr::{BinOp, Ex, Place, Range, UnOp};
+use crate::layout::Slot;
+use crate::load_error::LoadError;
+use crate::ops::{Extern, Indexed, Op, Wide, WideOp};
+
+/// Everything emitted so far for the whole program.
+#[derive(Debug, Default)]
+pub(crate) struct Builder {
+    pub ops: Vec<Op>,
+    pub wide: Vec<WideOp>,
+    pub externs: Vec<Extern>,
+    pub indexed: Vec<Indexed>,
+    pub consts: Vec<u64>,
+    const_slots: HashMap<Vec<u64>, Slot>,
+    temp_base: Slot,
+    temp_room: Slot,
+    temps: Slot,
+    /// Most temporaries ever needed at once.
+    pub temps_needed: Slot,
+}
+
+impl Builder {
+    /// Temporaries start at slot `temp_base`; constants after `temp_room` of them.
+    pub(crate) fn new(temp_base: Slot, temp_room: Slot) -> Builder {
+        Builder { temp_base, temp_room, ..Builder::default() }
+    }
+
+    pub(crate) fn temp(&mut self, n: usize) -> Slot {
+        let slot = self.temp_base + self.temps;
+        self.temps += n as Slot;
+        self.temps_needed = self.temps_needed.max(self.temps);
+        slot
+    }
+
+    /// Forgets the temporaries: a statement ended.
+    pub(crate) fn end_statement(&mut self) {
+        self.temps = 0;
+    }
+
+    pub(crate) fn constant(&mut self, limbs: &[u64]) -> Slot {
+        if let Some(&slot) = self.const_slots.get(limbs) {
+            return slot;
+        }
+        let slot = self.temp_base + self.temp_room + self.consts.len() as Slot;
+        self.consts.extend_from_slice(limbs);
+        self.const_slots.insert(limbs.to_vec(), slot);
+        slot
+    }
+
+    pub(crate) fn pc(&self) -> u32 {
+        self.ops.len() as u32
+    }
+
+    pub(crate) fn emit(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    pub(crate) fn call(&mut self, external: Extern) {
+        let p = self.externs.len() as u32;
+        self.externs.push(external);
+        self.emit(Op::Extern { p });
+    }
+
+    /// Makes a forward jump at `at` land here.
+    pub(crate) fn land(&mut self, at: u32) {
+        let here = self.pc();
+        match &mut self.ops[at as usize] {
+            Op::Jump { to } | Op::JumpZero { to, .. } => *to = here,
+            _ => {}
+        }
+    }
+
+    /// The low 64 bits of `ex`, which is its value if the range fits a word; into `dest` if given and not for free
+    /// elsewhere.
+    pub(crate) fn word(&mut self, ex: &Ex, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        match ex {
+            Ex::Const(c) => Ok(self.constant(&[c.limb(0)])),
+            Ex::Place(p) if p.index.is_none() => Ok(p.base),
+            Ex::Place(p) => {
+                let mut narrow = p.clone();
+                narrow.width = narrow.width.min(64);
+                self.load(&narrow, dest)
+            }
+            Ex::Un(op, a) => self.unary(ex, *op, a, dest),
+            Ex::Bin(op, a, b) => self.binary(ex, *op, a, b, dest),
+            Ex::If(cond, a, b) => {
+                let cond = self.word(cond, None)?;
+                let d = self.dest(dest);
+                let (start, mark) = (self.pc(), self.temps);
+                self.emit(Op::JumpZero { a: cond, to: start });
+                self.word_at(a, d)?;
+                let end = self.pc();
+                self.emit(Op::Jump { to: end });
+                self.land(start);
+                self.temps = mark;
+                self.word_at(b, d)?;
+                self.land(end);
+                Ok(d)
+            }
+        }
+    }
+
+    /// The value of `ex` as a word, where only numbers up to 2^64 can matter: what doesn't fit sticks to the largest.
+    pub(crate) fn amount(&mut self, ex: &Ex) -> Result<Slot, LoadError> {
+        if ex.range().fits_u64() {
+            return self.word(ex, None);
+        }
+        // A negative amount becomes 0, too much the largest word.
+        self.word(&Ex::Un(UnOp::UsatCast(64), Box::new(ex.clone())), None)
+    }
+
+    pub(crate) fn word_at(&mut self, ex: &Ex, d: Slot) -> Result<(), LoadError> {
+        let a = self.word(ex, Some(d))?;
+        if a != d {
+            self.emit(Op::Copy { d, a });
+        }
+        Ok(())
+    }
+
+    fn dest(&mut self, dest: Option<Slot>) -> Slot {
+        match dest {
+            Some(d) => d,
+            None => self.temp(1),
+        }
+    }
+
+    fn unary(&mut self, ex: &Ex, op: UnOp, a: &Ex, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        let range = a.range();
+        let fits = range.fits_word();
+        match op {
+            UnOp::TwoCompMod(bits) if bits > 64 => return self.word(a, dest),
+            UnOp::Not | UnOp::TwoCompMod(_) => {}
+            UnOp::SatCast(bits) | UnOp::UsatCast(bits) if bits > 64 || !fits => {
+                return self.wide_word(ex, dest);
+            }
+            _ if !fits => return self.wide_word(ex, dest),
+            _ => {}
+        }
+        let a = self.word(a, None)?;
+        let d = self.dest(dest);
+        let unsigned = range.fits_u64();
+        self.emit(match op {
+            UnOp::Not => Op::Not { d, a },
+            UnOp::LogicalNot => Op::LogicalNot { d, a },
+            UnOp::ToBool => Op::ToBool { d, a },
+            UnOp::TwoCompMod(bits) => Op::Sext { d, a, bits },
+            UnOp::UsatCast(bits) if unsigned => Op::UsatU { d, a, bits },
+            UnOp::UsatCast(bits) => Op::UsatS { d, a, bits },
+            UnOp::SatCast(bits) if unsigned => Op::SatU { d, a, bits },
+            UnOp::SatCast(bits) => Op::SatS { d, a, bits },
+        });
+        Ok(d)
+    }
+
+    fn binary(&mut self, ex: &Ex, op: BinOp, a: &Ex, b: &Ex, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        let (ra, rb) = (a.range(), b.range());
+        let both_unsigned = ra.fits_u64() && rb.fits_u64();
+        let both_signed = ra.fits_i64() && rb.fits_i64();
+        let fits = match op {
+            BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::And | BinOp::Or | BinOp::Xor => true,
+            BinOp::Shl => rb.fits_u64(),
+            BinOp::Shr => ra.fits_word() && rb.fits_u64(),
+            BinOp::Div | BinOp::Mod => both_unsigned,
+            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => both_unsigned || both_signed,
+        };
+        if !fits {
+            return self.wide_word(ex, dest);
+        }
+        let mark = self.temps;
+        let (a, b) = (self.word(a, None)?, self.word(b, None)?);
+        self.temps = mark;
+        let d = self.dest(dest);
+        self.emit(match op {
+            BinOp::Add => Op::Add { d, a, b },
+            BinOp::Sub => Op::Sub { d, a, b },
+            BinOp::Mul => Op::Mul { d, a, b },
+            BinOp::And => Op::And { d, a, b },
+            BinOp::Or => Op::Or { d, a, b },
+            BinOp::Xor => Op::Xor { d, a, b },
+            BinOp::Shl => Op::Shl { d, a, b },
+            BinOp::Shr if ra.fits_u64() => Op::ShrU { d, a, b },
+            BinOp::Shr => Op::ShrS { d, a, b },
+            BinOp::Div => Op::Div { d, a, b },
+            BinOp::Mod => Op::Mod { d, a, b },
+            BinOp::Eq => Op::Eq { d, a, b },
+            BinOp::Ne => Op::Ne { d, a, b },
+            BinOp::Lt if both_unsigned => Op::LtU { d, a, b },
+            BinOp::Lt => Op::LtS { d, a, b },
+            BinOp::Le if both_unsigned => Op::LeU { d, a, b },
+            BinOp::Le => Op::LeS { d, a, b },
+        });
+        Ok(d)
+    }
+
+    /// The low word of an expression that must be computed wide.
+    fn wide_word(&mut self, ex: &Ex, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        let wide = self.wide_top(ex)?;
+        let d = self.dest(dest);
+        self.wide_op(wide, d, 1, 64);
+        Ok(d)
+    }
+
+    fn wide_op(&mut self, ex: Wide, d: Slot, limbs: usize, bits: usize) {
+        let w = self.wide.len() as u32;
+        self.wide.push(WideOp { ex, limbs, bits });
+        self.emit(Op::Wide { d, w });
+    }
+
+    /// The node itself wide, its parts in words where they fit.
+    fn wide_top(&mut self, ex: &Ex) -> Result<Wide, LoadError> {
+        Ok(match ex {
+            Ex::Const(c) => Wide::Const(c.clone()),
+            Ex::Place(p) => {
+                let slot = if p.index.is_some() { self.load(p, None)? } else { p.base };
+                Wide::Words { slot, limbs: p.limbs(), signed_bits: p.signed.then_some(p.width as u64) }
+            }
+            Ex::Un(op, a) => Wide::Un(*op, Box::new(self.wide_part(a)?)),
+            Ex::Bin(op, a, b) => Wide::Bin(*op, Box::new(self.wide_part(a)?), Box::new(self.wide_part(b)?)),
+            Ex::If(c, a, b) => Wide::If(
+                Box::new(self.wide_part(c)?),
+                Box::new(self.wide_part(a)?),
+                Box::new(self.wide_part(b)?),
+            ),
+        })
+    }
+
+    fn wide_part(&mut self, ex: &Ex) -> Result<Wide, LoadError> {
+        let range = ex.range();
+        if !range.fits_word() || matches!(ex, Ex::Const(_)) {
+            return self.wide_top(ex);
+        }
+        // Its own slot: a temporary that a later part reuses would be gone when the wide instruction runs.
+        let slot = match ex {
+            Ex::Place(p) if p.index.is_none() => p.base,
+            _ => {
+                let d = self.temp(1);
+                self.word_at(ex, d)?;
+                d
+            }
+        };
+        Ok(Wide::Word(slot, !range.fits_u64()))
+    }
+
+    /// The value of `ex` in `place.limbs()` words, cut to the place's width: where it is, or where it was computed.
+    pub(crate) fn limbs(&mut self, ex: &Ex, width: usize, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        let limbs = width.div_ceil(64);
+        if limbs <= 1 {
+            let a = self.word(ex, dest)?;
+            if ex.range().within(Range::unsigned(width)) {
+                return Ok(a);
+            }
+            let d = self.dest(dest);
+            self.emit(Op::Mask { d, a, bits: width as u32 });
+            return Ok(d);
+        }
+        match ex {
+            Ex::Place(p) if p.index.is_none() && p.width == width && !p.signed => return Ok(p.base),
+            Ex::Const(c) if !c.is_negative() && c.limbs().len() <= limbs => {
+                let words: Vec<u64> = (0..limbs).map(|i| c.limb(i)).collect();
+                if Big::from_limbs(&words).cmp(&Big::power(width as u64)).is_lt() {
+                    return Ok(self.constant(&words));
+                }
+            }
+            _ => {}
+        }
+        if ex.range().fits_u64() {
+            let a = self.word(ex, None)?;
+            let d = dest.unwrap_or_else(|| self.temp(limbs));
+            self.emit(Op::Copy { d, a });
+            self.emit(Op::Zero { d: d + 1, n: limbs as u32 - 1 });
+            return Ok(d);
+        }
+        let wide = self.wide_top(ex)?;
+        let d = dest.unwrap_or_else(|| self.temp(limbs));
+        self.wide_op(wide, d, limbs, width);
+        Ok(d)
+    }
+
+    fn load(&mut self, p: &Place, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        let Some((index, stride, count)) = &p.index else {
+            return Ok(p.base);
+        };
+        let i = self.amount(index)?;
+        let limbs = p.limbs();
+        let d = match dest {
+            Some(d) if limbs == 1 => d,
+            _ => self.temp(limbs),
+        };
+        let t = self.indexed(p.base, *stride, *count, limbs);
+        self.emit(Op::LoadIndexed { d, i, t });
+        Ok(d)
+    }
+
+    pub(crate) fn indexed(&mut self, base: Slot, stride: usize, count: usize, limbs: usize) -> u32 {
+        let entry = Indexed { base, stride: stride as u32, count: count as u32, limbs: limbs as u32 };
+        if let Some(at) = self.indexed.iter().position(|&e| e == entry) {
+            return at as u32;
+        }
+        self.indexed.push(entry);
+        self.indexed.len() as u32 - 1
+    }
+
+    /// Stores `ex` into `place`, cut to its width.
+    pub(crate) fn store(&mut self, place: &Place, ex: &Ex) -> Result<(), LoadError> {
+        if let Some((index, stride, count)) = &place.index {
+            let a = self.value_for(place, ex, None)?;
+            let i = self.amount(index)?;
+            let t = self.indexed(place.base, *stride, *count, place.limbs());
+            self.emit(Op::StoreIndexed { a, i, t });
+            return Ok(());
+        }
+        let d = place.base;
+        let a = self.value_for(place, ex, Some(d))?;
+        if a != d {
+            self.emit(match place.limbs() {
+                1 => Op::Copy { d, a },
+                n => Op::CopyN { d, a, n: n as u32 },
+            });
+        }
+        Ok(())
+    }
+
+    fn value_for(&mut self, place: &Place, ex: &Ex, dest: Option<Slot>) -> Result<Slot, LoadError> {
+        if place.signed && place.width <= 64 {
+            let a = self.word(ex, dest)?;
+            if ex.range().within(Range::signed(place.width)) {
+                return Ok(a);
+            }
+            let d = self.dest(dest);
+            self.emit(Op::Sext { d, a, bits: place.width as u32 });
+            return Ok(d);
+        }
+        self.limbs(ex, place.width, dest)
+    }
+}

@@ -1,0 +1,47 @@
+//! From fields back to octets.
+
+use super::{hash_input, headers};
+use crate::bits::Writer;
+use crate::flight::Flight;
+use crate::program::Program;
+use crate::state::State;
+
+/// Octets that the valid headers would take.
+pub(crate) fn header_octets(program: &Program, flight: &Flight) -> usize {
+    let shapes = program.emit.iter().map(|&h| &program.headers[h]);
+    shapes.filter(|h| headers::is_valid(h, &flight.frame)).map(|h| headers::octets(h, &flight.frame)).sum()
+}
+
+/// Updates checksums and puts the valid headers before the payload. Nothing is cut yet.
+pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) {
+    hash_input::update_checksums(program, state, flight, now_us);
+    // Sizes are fixed before the deparser's own code runs, as in BMv2.
+    if let Some(code) = program.deparser_code {
+        super::run(program, state, flight, code, now_us);
+    }
+    state.octets.clear();
+    let mut writer = Writer::new(&mut state.octets);
+    for &h in &program.emit {
+        let shape = &program.headers[h];
+        if headers::is_valid(shape, &flight.frame) {
+            hash_input::put_header(&mut writer, shape, &flight.frame);
+        }
+    }
+    writer.finish();
+    replace_front(&mut flight.packet.head, flight.parsed, &state.octets);
+    flight.parsed = 0;
+}
+
+/// Replaces the first `old` octets.
+fn replace_front(head: &mut Vec<u8>, old: usize, new: &[u8]) {
+    let old = old.min(head.len());
+    let rest = head.len() - old;
+    if new.len() > old {
+        head.resize(new.len() + rest, 0);
+        head.copy_within(old..old + rest, new.len());
+    } else if new.len() < old {
+        head.copy_within(old.., new.len());
+        head.truncate(new.len() + rest);
+    }
+    head[..new.len()].copy_from_slice(new);
+}

@@ -1,0 +1,148 @@
+//! What v1model's externs do.
+
+use super::{hash_input, headers, sign_extend};
+use crate::flight::{CLONE_REQUESTED, Flight};
+use crate::layout::mask;
+use crate::ops::Extern;
+use crate::program::Program;
+use crate::state::State;
+
+/// Identifiers are 16 bits wide in BMv2's packet registers.
+fn id(frame: &[u64], slot: u32) -> u32 {
+    (frame[slot as usize] & 0xffff) as u32
+}
+
+#[allow(clippy::too_many_lines, reason = "one arm for each extern; splitting hides the list")]
+pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, external: &Extern, now_us: u64) {
+    let frame = &mut flight.frame[..];
+    match external {
+        Extern::AddHeader(sel) => {
+            if let Some(h) = headers::select(sel, frame) {
+                headers::add(program, flight, h);
+            }
+        }
+        Extern::RemoveHeader(sel) => {
+            if let Some(h) = headers::select(sel, frame) {
+                headers::remove(program, flight, h);
+            }
+        }
+        Extern::AssignHeader { dst, src } => {
+            if let (Some(d), Some(s)) = (headers::select(dst, frame), headers::select(src, frame)) {
+                headers::assign(program, frame, d, s);
+            }
+        }
+        Extern::Push { stack, count } | Extern::Pop { stack, count } => {
+            let shape = &program.stacks[*stack];
+            let (count, next) = (frame[*count as usize], shape.next as usize);
+            if matches!(external, Extern::Push { .. }) {
+                headers::push(program, frame, &shape.elements, next, count, false);
+            } else {
+                headers::pop(program, frame, &shape.elements, next, count, false);
+            }
+        }
+        Extern::PushUnions { stack, count } | Extern::PopUnions { stack, count } => {
+            let shape = &program.union_stacks[*stack];
+            let (count, next) = (frame[*count as usize], shape.next as usize);
+            if matches!(external, Extern::PushUnions { .. }) {
+                headers::push(program, frame, &shape.elements, next, count, true);
+            } else {
+                headers::pop(program, frame, &shape.elements, next, count, true);
+            }
+        }
+        Extern::Exit => flight.exit = true,
+        Extern::MarkToDrop { egress_spec, egress_spec_mask, mcast_grp } => {
+            frame[*egress_spec as usize] = state.drop_port & egress_spec_mask;
+            if let Some(slot) = mcast_grp {
+                frame[*slot as usize] = 0;
+            }
+        }
+        Extern::Truncate(slot) => {
+            let octets = usize::try_from(frame[*slot as usize]).unwrap_or(usize::MAX);
+            flight.truncate = flight.truncate.min(octets);
+        }
+        Extern::Clone { session, list } => {
+            flight.clone_session = id(frame, *session) | CLONE_REQUESTED;
+            flight.clone_list = id(frame, *list);
+        }
+        Extern::Resubmit(slot) => flight.resubmit = id(frame, *slot),
+        Extern::Recirculate(slot) => flight.recirculate = id(frame, *slot),
+        Extern::Digest(slot) => flight.digest = id(frame, *slot),
+        Extern::Hash { d, base, calculation, size } => {
+            let (base, size) = (frame[*base as usize], frame[*size as usize].max(1));
+            let hash = hash_input::compute(program, state, flight, &program.calculations[*calculation]);
+            flight.frame[*d as usize] = (hash % size).wrapping_add(base);
+        }
+        Extern::Random { d, low, high } => {
+            let (low, high) = (frame[*low as usize], frame[*high as usize]);
+            if low <= high {
+                let span = high - low;
+                let random = state.next_random();
+                // The product's high word spreads evenly over the span.
+                let offset = if span == u64::MAX {
+                    random
+                } else {
+                    (u128::from(random) * (u128::from(span) + 1) >> 64) as u64
+                };
+                frame[*d as usize] = low + offset;
+            }
+        }
+        Extern::Count { counter, index } => {
+            if let Some(cell) = state.counters[*counter].get_mut(frame[*index as usize]) {
+                cell.packets = cell.packets.wrapping_add(1);
+                cell.octets = cell.octets.wrapping_add(flight.ingress_octets as u64);
+            }
+        }
+        Extern::Meter { meter, index, d } => {
+            let array = &mut state.meters[*meter];
+            let index = frame[*index as usize];
+            let colour = match array.get(index) {
+                None => return,
+                Some(None) => 0,
+                Some(Some(_)) => {
+                    let units = if program.meters[*meter].octets { flight.ingress_octets as u64 } else { 1 };
+                    match array.get_mut(index) {
+                        Some(Some(m)) => m.execute(now_us, units),
+                        _ => 0,
+                    }
+                }
+            };
+            frame[*d as usize] = colour;
+        }
+        Extern::RegisterRead { d, limbs, bits, signed, register, index } => {
+            let array = &state.registers[*register];
+            let index = frame[*index as usize];
+            if index >= array.size as u64 {
+                return;
+            }
+            for i in 0..*limbs {
+                let word = if i < array.limbs {
+                    array.cells.get(index * array.limbs as u64 + i as u64).copied().unwrap_or(0)
+                } else {
+                    0
+                };
+                frame[*d as usize + i] = word & mask(bits - i * 64);
+            }
+            if *signed && *limbs == 1 {
+                frame[*d as usize] = sign_extend(frame[*d as usize], *bits as u32);
+            }
+        }
+        Extern::RegisterWrite { a, register, index } => {
+            let array = &mut state.registers[*register];
+            let index = frame[*index as usize];
+            if index >= array.size as u64 {
+                return;
+            }
+            for i in 0..array.limbs {
+                if let Some(cell) = array.cells.get_mut(index * array.limbs as u64 + i as u64) {
+                    *cell = frame[*a as usize + i];
+                }
+            }
+        }
+        Extern::Assert(slot) => {
+            if frame[*slot as usize] == 0 {
+                state.stats.assertion_failures += 1;
+                flight.dead = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Hash inputs, and the checksums made of them.
+
+use super::headers;
+use crate::bits::Writer;
+use crate::flight::Flight;
+use crate::layout::mask;
+use crate::program::{Calculation, Checksum, HeaderShape, Input, Program};
+use crate::state::State;
+
+/// Appends a valid header's fields.
+pub(crate) fn put_header(writer: &mut Writer, h: &HeaderShape, frame: &[u64]) {
+    for f in &h.fields {
+        let slot = f.slot as usize;
+        if f.variable {
+            let bits = frame[slot - 1] as usize;
+            writer.put_words(&frame[slot..slot + bits.div_ceil(64)], bits);
+        } else if f.bits <= 64 {
+            writer.put(frame[slot], f.bits);
+        } else {
+            writer.put_words(&frame[slot..slot + (f.bits as usize).div_ceil(64)], f.bits as usize);
+        }
+    }
+}
+
+/// The hash of a calculation's input as it is now.
+pub(crate) fn compute(program: &Program, state: &mut State, flight: &Flight, c: &Calculation) -> u64 {
+    let frame = &flight.frame[..];
+    state.octets.clear();
+    let mut writer = Writer::new(&mut state.octets);
+    for input in &c.inputs {
+        match input {
+            Input::Field { slot, bits, valid, variable } => {
+                if valid.is_some_and(|v| frame[v as usize] == 0) {
+                    continue;
+                }
+                let slot = *slot as usize;
+                let bits = if *variable { frame[slot - 1] as usize } else { *bits as usize };
+                writer.put_words(&frame[slot..slot + bits.div_ceil(64)], bits);
+            }
+            Input::Constant { words, bits } => writer.put_words(words, *bits),
+            Input::Header(h) => {
+                let shape = &program.headers[*h];
+                if headers::is_valid(shape, frame) {
+                    put_header(&mut writer, shape, frame);
+                }
+            }
+        }
+    }
+    writer.finish();
+    if c.payload {
+        let packet = &flight.packet;
+        let limit = flight.truncate.min(flight.payload_octets());
+        let real = packet.head.get(flight.parsed..).unwrap_or(&[]);
+        let real = &real[..real.len().min(limit)];
+        state.octets.extend_from_slice(real);
+        if !c.algorithm.ignores_zeros() {
+            let octets = state.octets.len() + limit - real.len();
+            state.octets.resize(octets, 0);
+        }
+    }
+    c.algorithm.compute(&state.octets)
+}
+
+fn applies(program: &Program, state: &mut State, flight: &mut Flight, c: &Checksum, now_us: u64) -> bool {
+    match c.condition {
+        None => true,
+        Some((code, slot)) => {
+            super::run(program, state, flight, code, now_us);
+            flight.frame[slot as usize] != 0
+        }
+    }
+}
+
+/// Compares the checksums that the program verifies; true if one is wrong.
+pub(crate) fn verify_checksums(
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    now_us: u64,
+) -> bool {
+    let mut wrong = false;
+    for c in program.checksums.iter().filter(|c| c.verify) {
+        if c.valid.is_some_and(|v| flight.frame[v as usize] == 0)
+            || !applies(program, state, flight, c, now_us)
+        {
+            continue;
+        }
+        let computed = compute(program, state, flight, &program.calculations[c.calculation]);
+        wrong |= computed != flight.frame[c.slot as usize];
+    }
+    wrong
+}
+
+/// Writes the checksums that the program updates, in order.
+pub(crate) fn update_checksums(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) {
+    for c in program.checksums.iter().filter(|c| c.update) {
+        if applies(program, state, flight, c, now_us) {
+            let computed = compute(program, state, flight, &program.calculations[c.calculation]);
+            flight.frame[c.slot as usize] = computed & mask(c.bits as usize);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Runs the parser.
+
+use super::headers;
+use crate::bits;
+use crate::flight::Flight;
+use crate::program::{Case, Extract, KeyPart, Lookahead, Program, Step};
+use crate::state::{SetPart, SetState, State};
+
+/// States one packet may pass: more than octets it can have, so that a loop without progress ends.
+const MAX_STATES: u32 = 1 << 17;
+
+/// Where the parser stopped.
+type Outcome = Result<(), u32>;
+
+/// Parses the packet from its first octet. An error ends the parser, not the packet.
+pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) {
+    flight.parsed = 0;
+    flight.parser_error = program.parser.errors.no_error;
+    if let Err(code) = states(program, state, flight, now_us) {
+        flight.parser_error = code;
+        state.stats.parser_errors += 1;
+    }
+    flight.checksum_error = super::verify_checksums(program, state, flight, now_us);
+}
+
+fn states(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) -> Outcome {
+    let mut next = program.parser.start;
+    let mut count = 0;
+    while let Some(at) = next {
+        count += 1;
+        if count > MAX_STATES {
+            return Err(program.parser.errors.parser_timeout);
+        }
+        let here = &program.parser.states[at];
+        for step in &here.steps {
+            run_step(program, state, flight, step, now_us)?;
+        }
+        next = here.default;
+        if here.cases.is_empty() {
+            continue;
+        }
+        for look in &here.lookaheads {
+            read_ahead(flight, look);
+        }
+        if let Some(code) = here.key_code {
+            super::run(program, state, flight, code, now_us);
+        }
+        for case in &here.cases {
+            let (hit, to) = match case {
+                Case::Value { value, mask, next } => (matches(&here.parts, &flight.frame, value, mask), next),
+                Case::Set { set, next } => {
+                    (in_set(&here.parts, &flight.frame, &state.value_sets[*set]), next)
+                }
+            };
+            if hit {
+                next = *to;
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn words<'a>(parts: &'a [KeyPart], frame: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
+    parts.iter().flat_map(|p| frame[p.slot as usize..p.slot as usize + p.bits.div_ceil(64)].iter().copied())
+}
+
+fn matches(parts: &[KeyPart], frame: &[u64], value: &[u64], mask: &[u64]) -> bool {
+    words(parts, frame).zip(value).zip(mask).all(|((k, v), m)| k & m == *v)
+}
+
+fn in_set(parts: &[KeyPart], frame: &[u64], set: &SetState) -> bool {
+    set.members.iter().any(|member| {
+        parts.iter().zip(member).all(|(p, part)| {
+            let key = &frame[p.slot as usize..p.slot as usize + p.bits.div_ceil(64)];
+            match part {
+                SetPart::Masked(value, mask) => {
+                    key.iter().zip(value).zip(mask).all(|((k, v), m)| k & m == *v)
+                }
+                SetPart::Range(low, high) => key.first().is_some_and(|k| (low..=high).contains(&k)),
+            }
+        })
+    })
+}
+
+fn read_ahead(flight: &mut Flight, look: &Lookahead) {
+    let end = flight.parsed + (look.offset + look.bits).div_ceil(8);
+    flight.packet.materialise(end);
+    let data = flight.packet.head.get(flight.parsed..).unwrap_or(&[]);
+    let slot = look.slot as usize;
+    bits::read_words(data, look.offset, look.bits, &mut flight.frame[slot..slot + look.bits.div_ceil(64)]);
+}
+
+fn run_step(program: &Program, state: &mut State, flight: &mut Flight, step: &Step, now_us: u64) -> Outcome {
+    let errors = &program.parser.errors;
+    match step {
+        Step::Code(code) => super::run(program, state, flight, *code, now_us),
+        Step::Extract { what, length } => {
+            let variable_bits = match length {
+                None => None,
+                Some((code, slot)) => {
+                    super::run(program, state, flight, *code, now_us);
+                    Some(flight.frame[*slot as usize])
+                }
+            };
+            extract_into(program, flight, *what, variable_bits)?;
+        }
+        Step::Lookahead(look) => {
+            if flight.payload_octets() < look.bits.div_ceil(8) {
+                return Err(errors.packet_too_short);
+            }
+            read_ahead(flight, look);
+        }
+        Step::Verify { code, condition, error } => {
+            super::run(program, state, flight, *code, now_us);
+            if flight.frame[*condition as usize] == 0 {
+                return Err(flight.frame[*error as usize] as u32);
+            }
+        }
+        Step::Advance { code, bits } => {
+            super::run(program, state, flight, *code, now_us);
+            let bits = flight.frame[*bits as usize];
+            if bits % 8 != 0 {
+                return Err(errors.invalid_argument);
+            }
+            if bits / 8 > flight.payload_octets() as u64 {
+                return Err(errors.packet_too_short);
+            }
+            flight.parsed += (bits / 8) as usize;
+            flight.packet.materialise(flight.parsed);
+        }
+    }
+    Ok(())
+}
+
+fn extract_into(program: &Program, flight: &mut Flight, what: Extract, variable: Option<u64>) -> Outcome {
+    let errors = &program.parser.errors;
+    let (header, next) = match what {
+        Extract::Header(h) => (h, None),
+        Extract::Stack(s) => {
+            let stack = &program.stacks[s];
+            let at = flight.frame[stack.next as usize] as usize;
+            (stack.elements.get(at).ok_or(errors.stack_out_of_bounds)?[0], Some(stack.next))
+        }
+        Extract::UnionStack(s, member) => {
+            let stack = &program.union_stacks[s];
+            let at = flight.frame[stack.next as usize] as usize;
+            let union = stack.elements.get(at).ok_or(errors.stack_out_of_bounds)?;
+            (union[member], Some(stack.next))
+        }
+    };
+    extract(program, flight, header, variable)?;
+    if let Some(slot) = next {
+        flight.frame[slot as usize] += 1;
+    }
+    Ok(())
+}
+
+fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Option<u64>) -> Outcome {
+    let errors = &program.parser.errors;
+    let shape = &program.headers[header];
+    let mut octets = shape.fixed_octets;
+    let mut variable_bits = 0;
+    if let (Some(bits), Some(position)) = (variable, shape.variable) {
+        if bits % 8 != 0 {
+            return Err(errors.invalid_argument);
+        }
+        // In this order, as BMv2 checks them.
+        let more = usize::try_from(bits / 8).unwrap_or(usize::MAX);
+        octets = octets.saturating_add(more);
+        if flight.payload_octets() < octets {
+            return Err(errors.packet_too_short);
+        }
+        if (shape.max_octets != 0 && octets > shape.max_octets)
+            || bits > u64::from(shape.fields[position].bits)
+        {
+            return Err(errors.header_too_short);
+        }
+        variable_bits = bits as usize;
+    } else if flight.payload_octets() < octets {
+        return Err(errors.packet_too_short);
+    }
+    flight.packet.materialise(flight.parsed + octets);
+    let data = &flight.packet.head[flight.parsed..flight.parsed + octets];
+    let frame = &mut flight.frame[..];
+    let mut after = 0;
+    for f in &shape.fields {
+        let slot = f.slot as usize;
+        let at = f.at as usize + after;
+        if f.variable {
+            frame[slot - 1] = variable_bits as u64;
+            let limbs = (f.bits as usize).div_ceil(64);
+            bits::read_words(data, at, variable_bits, &mut frame[slot..slot + limbs]);
+            after = variable_bits;
+        } else if f.bits <= 64 {
+            let value = bits::read(data, at, f.bits as usize);
+            frame[slot] = if f.signed { super::sign_extend(value, f.bits) } else { value };
+        } else {
+            let limbs = (f.bits as usize).div_ceil(64);
+            bits::read_words(data, at, f.bits as usize, &mut frame[slot..slot + limbs]);
+        }
+    }
+    headers::set_valid(program, frame, header);
+    flight.parsed += octets;
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! Runs a pipeline: tables, conditions, actions.
+
+use super::hash_input;
+use crate::flight::Flight;
+use crate::program::{END, FlowNode, Next, Program, TableShape};
+use crate::state::State;
+use crate::table::Bound;
+
+/// Nodes one pass may visit; pipelines have no loops unless somebody wrote one by hand.
+const MAX_NODES: u32 = 1 << 16;
+
+/// Runs from `node` to the end, an exit, or the packet's death.
+pub(crate) fn apply(program: &Program, state: &mut State, flight: &mut Flight, node: u32, now_ns: u64) {
+    let now_us = now_ns / 1000;
+    let mut at = node;
+    let mut count = 0;
+    while at != END && !flight.exit && !flight.dead {
+        count += 1;
+        if count > MAX_NODES {
+            flight.dead = true;
+            state.stats.runaway_drops += 1;
+            return;
+        }
+        at = match program.control.nodes[at as usize] {
+            FlowNode::Condition { code, slot, yes, no } => {
+                super::run(program, state, flight, code, now_us);
+                if flight.frame[slot as usize] != 0 { yes } else { no }
+            }
+            FlowNode::Call { action, next } => {
+                super::run(program, state, flight, program.action_codes[action], now_us);
+                next
+            }
+            FlowNode::Table(t) => table(program, state, flight, t, now_ns),
+        };
+    }
+    if flight.fuel == 0 {
+        state.stats.runaway_drops += 1;
+    }
+    flight.exit = false;
+}
+
+/// Packs the packet's key.
+fn build_key(shape: &TableShape, frame: &[u64], key: &mut [u64]) {
+    key.fill(0);
+    for f in &shape.key {
+        if f.valid.is_some_and(|v| frame[v as usize] == 0) {
+            continue;
+        }
+        let slot = f.slot as usize;
+        if f.bits <= 64 {
+            let mut word = frame[slot] & crate::layout::mask(f.bits);
+            if let Some(m) = &f.mask {
+                word &= m[0];
+            }
+            key[f.word] |= word << f.shift;
+        } else {
+            for i in 0..f.bits.div_ceil(64) {
+                let m = f.mask.as_ref().map_or(u64::MAX, |m| m[i]);
+                key[f.word + i] = frame[slot + i] & m;
+            }
+        }
+    }
+}
+
+/// What a profile choice came to.
+enum Choice {
+    Run(u32),
+    Nothing,
+}
+
+fn table(program: &Program, state: &mut State, flight: &mut Flight, t: usize, now_ns: u64) -> u32 {
+    let shape = &program.control.tables[t];
+    let now_us = now_ns / 1000;
+    let mut hit = None;
+    if shape.words > 0 && state.tables[t].len() > 0 {
+        state.key.resize(shape.words, 0);
+        state.masked.resize(shape.words, 0);
+        build_key(shape, &flight.frame, &mut state.key);
+        hit = state.tables[t].index.lookup(&mut state.key, &mut state.masked);
+    }
+    if let Some(slot) = hit {
+        touch(program, state, flight, t, slot, now_ns);
+    }
+    // The group is chosen first: its hash needs the whole state.
+    let table = &state.tables[t];
+    let bound = match hit {
+        Some(slot) => table.at(slot).map(|e| &e.bound),
+        None => table.default.as_ref(),
+    };
+    let is_hit = hit.is_some();
+    let Some(bound) = bound else {
+        return match shape.next {
+            Next::HitMiss { miss, .. } => miss,
+            Next::ByAction(_) => shape.base_next,
+        };
+    };
+    let chosen = match bound {
+        Bound::Call { action, data } => {
+            copy_params(program, flight, data);
+            Choice::Run(*action)
+        }
+        Bound::Member(m) => member(program, state, flight, t, *m),
+        Bound::Group(g) => {
+            let g = *g;
+            match group_member(program, state, flight, t, g) {
+                Some(m) => member(program, state, flight, t, m),
+                None => Choice::Nothing,
+            }
+        }
+    };
+    let Choice::Run(action) = chosen else {
+        return match shape.next {
+            Next::HitMiss { hit, miss } => {
+                if is_hit {
+                    hit
+                } else {
+                    miss
+                }
+            }
+            Next::ByAction(_) => shape.base_next,
+        };
+    };
+    super::run(program, state, flight, program.action_codes[action as usize], now_us);
+    match &shape.next {
+        Next::HitMiss { hit, .. } if is_hit => *hit,
+        Next::HitMiss { miss, .. } => *miss,
+        Next::ByAction(by_action) => by_action[action as usize],
+    }
+}
+
+/// Counts and meters a hit.
+fn touch(program: &Program, state: &mut State, flight: &mut Flight, t: usize, slot: u32, now_ns: u64) {
+    let Some(entry) = state.tables[t].at_mut(slot) else { return };
+    entry.last_hit_ns = now_ns;
+    entry.idle_reported = false;
+    entry.counter.packets = entry.counter.packets.wrapping_add(1);
+    entry.counter.octets = entry.counter.octets.wrapping_add(flight.ingress_octets as u64);
+    if let Some(meter) = &program.control.tables[t].direct_meter {
+        let units = if meter.octets { flight.ingress_octets as u64 } else { 1 };
+        let colour = entry.meter.as_mut().map_or(0, |m| m.execute(now_ns / 1000, units));
+        flight.frame[meter.slot as usize] = colour & meter.mask;
+    }
+}
+
+fn copy_params(program: &Program, flight: &mut Flight, data: &[u64]) {
+    let base = program.param_base as usize;
+    flight.frame[base..base + data.len()].copy_from_slice(data);
+}
+
+fn profile_of(program: &Program, t: usize) -> Option<usize> {
+    program.control.table_infos[t].profile.map(|p| p.0)
+}
+
+fn member(program: &Program, state: &State, flight: &mut Flight, t: usize, slot: u32) -> Choice {
+    let profile = profile_of(program, t).and_then(|p| state.profiles.get(p));
+    match profile.and_then(|p| p.members.at(slot)) {
+        Some(m) => {
+            copy_params(program, flight, &m.data);
+            Choice::Run(m.action)
+        }
+        None => Choice::Nothing,
+    }
+}
+
+fn group_member(program: &Program, state: &mut State, flight: &Flight, t: usize, group: u32) -> Option<u32> {
+    let profile = profile_of(program, t)?;
+    let selector = program.control.selectors.get(profile)?.as_ref()?;
+    let size = state.profiles[profile].groups.at(group)?.buckets.len();
+    if size == 0 {
+        return None;
+    }
+    let hash = hash_input::compute(program, state, flight, selector);
+    let at = (hash % size as u64) as usize;
+    state.profiles[profile].groups.at(group)?.buckets.get(at).copied()
+}

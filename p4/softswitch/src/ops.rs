@@ -1,0 +1,256 @@
+//! The instructions that a program becomes. Operands are slots of the packet's array, so that a field, a parameter, a
+//! constant and a temporary are all the same thing.
+
+use crate::bigint::Big;
+use crate::expr::{BinOp, UnOp};
+use crate::layout::Slot;
+
+/// One instruction, 16 octets. `d` is written; `a` and `b` are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Op {
+    Copy {
+        d: Slot,
+        a: Slot,
+    },
+    /// `n` words.
+    CopyN {
+        d: Slot,
+        a: Slot,
+        n: u32,
+    },
+    Zero {
+        d: Slot,
+        n: u32,
+    },
+    /// Keeps the low `bits`.
+    Mask {
+        d: Slot,
+        a: Slot,
+        bits: u32,
+    },
+    /// Reads the low `bits` as a signed number.
+    Sext {
+        d: Slot,
+        a: Slot,
+        bits: u32,
+    },
+    Add {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Sub {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Mul {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    And {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Or {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Xor {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Not {
+        d: Slot,
+        a: Slot,
+    },
+    Shl {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    ShrU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    ShrS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Div {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Mod {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Eq {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    Ne {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LtU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LtS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LeU {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LeS {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+    },
+    LogicalNot {
+        d: Slot,
+        a: Slot,
+    },
+    ToBool {
+        d: Slot,
+        a: Slot,
+    },
+    /// Clamps an unsigned word to `bits` unsigned bits.
+    UsatU {
+        d: Slot,
+        a: Slot,
+        bits: u32,
+    },
+    /// Clamps a signed word to `bits` unsigned bits.
+    UsatS {
+        d: Slot,
+        a: Slot,
+        bits: u32,
+    },
+    /// Clamps an unsigned word to `bits` signed bits.
+    SatU {
+        d: Slot,
+        a: Slot,
+        bits: u32,
+    },
+    /// Clamps a signed word to `bits` signed bits.
+    SatS {
+        d: Slot,
+        a: Slot,
+        bits: u32,
+    },
+    /// Reads an element's field: `d` from the element number in `i` of [`Indexed`] `t`; beyond the stack, zero.
+    LoadIndexed {
+        d: Slot,
+        i: Slot,
+        t: u32,
+    },
+    /// Writes an element's field; beyond the stack, nothing happens.
+    StoreIndexed {
+        a: Slot,
+        i: Slot,
+        t: u32,
+    },
+    /// Evaluates a wide expression.
+    Wide {
+        d: Slot,
+        w: u32,
+    },
+    Jump {
+        to: u32,
+    },
+    JumpZero {
+        a: Slot,
+        to: u32,
+    },
+    Extern {
+        p: u32,
+    },
+    Return,
+}
+
+/// The same field in every element of a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Indexed {
+    pub base: Slot,
+    pub stride: u32,
+    pub count: u32,
+    pub limbs: u32,
+}
+
+/// A wide expression and how its value is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct WideOp {
+    pub ex: Wide,
+    /// Words written.
+    pub limbs: usize,
+    /// Bits kept.
+    pub bits: usize,
+}
+
+/// A wide expression; parts that fit into words have been computed into slots before.
+#[derive(Clone, Debug)]
+pub(crate) enum Wide {
+    Const(Big),
+    /// A word, signed or not.
+    Word(Slot, bool),
+    /// Several words; a signed one has this many bits.
+    Words {
+        slot: Slot,
+        limbs: usize,
+        signed_bits: Option<u64>,
+    },
+    Un(UnOp, Box<Wide>),
+    Bin(BinOp, Box<Wide>, Box<Wide>),
+    If(Box<Wide>, Box<Wide>, Box<Wide>),
+}
+
+/// A header an instruction means.
+#[derive(Clone, Debug)]
+pub(crate) enum HeaderSel {
+    Fixed(usize),
+    /// The element whose number is in the slot; beyond the list, none.
+    Element(Slot, Vec<usize>),
+}
+
+/// What isn't arithmetic.
+#[derive(Clone, Debug)]
+pub(crate) enum Extern {
+    AddHeader(HeaderSel),
+    RemoveHeader(HeaderSel),
+    AssignHeader { dst: HeaderSel, src: HeaderSel },
+    Push { stack: usize, count: Slot },
+    Pop { stack: usize, count: Slot },
+    PushUnions { stack: usize, count: Slot },
+    PopUnions { stack: usize, count: Slot },
+    Exit,
+    MarkToDrop { egress_spec: Slot, egress_spec_mask: u64, mcast_grp: Option<Slot> },
+    Truncate(Slot),
+    Clone { session: Slot, list: Slot },
+    Resubmit(Slot),
+    Recirculate(Slot),
+    Digest(Slot),
+    Hash { d: Slot, base: Slot, calculation: usize, size: Slot },
+    Random { d: Slot, low: Slot, high: Slot },
+    Count { counter: usize, index: Slot },
+    Meter { meter: usize, index: Slot, d: Slot },
+    RegisterRead { d: Slot, limbs: usize, bits: usize, signed: bool, register: usize, index: Slot },
+    RegisterWrite { a: Slot, register: usize, index: Slot },
+    Assert(Slot),
+}

@@ -1,0 +1,99 @@
+//! Compares what came with what was expected.
+
+use std::fmt;
+
+/// Something a test wanted and didn't get.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A packet differs.
+    Differs {
+        /// Line of the `expect`.
+        line: usize,
+        /// Port.
+        port: u16,
+        /// Expected digits.
+        expected: String,
+        /// Digits that came.
+        got: String,
+        /// First digit that differs; the length of the shorter one if only lengths do.
+        at: usize,
+    },
+    /// No packet came for an `expect`.
+    Missing {
+        /// Line of the `expect`.
+        line: usize,
+        /// Port.
+        port: u16,
+    },
+    /// A packet came that nobody expected.
+    Unexpected {
+        /// Port.
+        port: u16,
+        /// Its digits.
+        got: String,
+    },
+    /// A counter has another value.
+    Counter {
+        /// Line of the `check_counter`.
+        line: usize,
+        /// What was wanted.
+        expected: String,
+        /// What it is.
+        got: u64,
+    },
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Differs { line, port, expected, got, at } => {
+                writeln!(f, "line {line}: the packet on port {port} differs at octet {}:", at / 2)?;
+                let marks: String = (0..expected.len().max(got.len()))
+                    .map(|i| if same_digit(expected, got, i) { ' ' } else { '^' })
+                    .collect();
+                writeln!(f, "  expected {expected}")?;
+                writeln!(f, "  got      {got}")?;
+                write!(f, "           {}", marks.trim_end())
+            }
+            Failure::Missing { line, port } => write!(f, "line {line}: no packet came on port {port}"),
+            Failure::Unexpected { port, got } => {
+                write!(f, "a packet that no line expects on port {port}: {got}")
+            }
+            Failure::Counter { line, expected, got } => write!(f, "line {line}: {expected}, but it is {got}"),
+        }
+    }
+}
+
+fn same_digit(expected: &str, got: &str, i: usize) -> bool {
+    match (expected.as_bytes().get(i), got.as_bytes().get(i)) {
+        (Some(b'*'), Some(_)) => true,
+        (Some(e), Some(g)) => e.eq_ignore_ascii_case(g),
+        // More octets than expected matter only where the length does.
+        (None, Some(_)) => true,
+        _ => false,
+    }
+}
+
+pub(super) fn digits(octets: &[u8]) -> String {
+    octets.iter().map(|o| format!("{o:02x}")).collect()
+}
+
+/// The first digit where a packet isn't what was expected.
+pub(super) fn difference(expected: &str, exact_length: bool, got: &str) -> Option<usize> {
+    let differs = (0..expected.len()).find(|&i| !same_digit(expected, got, i));
+    differs.or_else(|| (exact_length && got.len() != expected.len()).then(|| expected.len().min(got.len())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_is_enough_unless_the_length_is_pinned() {
+        assert_eq!(difference("01*2", false, "01f2aa"), None);
+        assert_eq!(difference("01*2", true, "01f2aa"), Some(4));
+        assert_eq!(difference("01f2aa", false, "01f2"), Some(4));
+        assert_eq!(difference("01F2", true, "01f2"), None);
+        assert_eq!(difference("0102", false, "0103"), Some(3));
+    }
+}

@@ -1,0 +1,139 @@
+//! A table's entries and how a packet finds one.
+
+mod index;
+mod key;
+
+use std::collections::HashMap;
+
+pub(crate) use index::{FastHash, Index};
+pub(crate) use key::{CompiledKey, compile_key, key_matches};
+
+use crate::control::{ControlError, CounterValue, KeyMatch, TableInfo};
+use crate::meter::Meter;
+use crate::program::TableShape;
+
+/// What runs when an entry is hit; profile members and groups by their place in the profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    Call { action: u32, data: Box<[u64]> },
+    Member(u32),
+    Group(u32),
+}
+
+/// An entry.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub handle: u64,
+    pub key: Box<[KeyMatch]>,
+    pub priority: u32,
+    pub bound: Bound,
+    pub counter: CounterValue,
+    pub meter: Option<Box<Meter>>,
+    pub last_hit_ns: u64,
+    pub idle_timeout_ns: u64,
+    pub idle_reported: bool,
+    pub is_const: bool,
+}
+
+/// A table's state.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    entries: Vec<Option<Entry>>,
+    free: Vec<u32>,
+    by_handle: HashMap<u64, u32, FastHash>,
+    next_handle: u64,
+    pub index: Index,
+    /// What runs on a miss.
+    pub default: Option<Bound>,
+    /// How many entries have an idle timeout.
+    pub idle_entries: usize,
+}
+
+impl Table {
+    pub(crate) fn new(shape: &TableShape) -> Table {
+        Table {
+            entries: Vec::new(),
+            free: Vec::new(),
+            by_handle: HashMap::default(),
+            next_handle: 1,
+            index: Index::new(shape),
+            default: shape
+                .default
+                .as_ref()
+                .map(|(action, data)| Bound::Call { action: *action as u32, data: data.clone().into() }),
+            idle_entries: 0,
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.by_handle.len()
+    }
+
+    pub(crate) fn slot(&self, handle: u64) -> Option<u32> {
+        self.by_handle.get(&handle).copied()
+    }
+
+    pub(crate) fn at(&self, slot: u32) -> Option<&Entry> {
+        self.entries.get(slot as usize)?.as_ref()
+    }
+
+    pub(crate) fn at_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(slot as usize)?.as_mut()
+    }
+
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().flatten()
+    }
+
+    pub(crate) fn entries_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut().flatten()
+    }
+
+    /// The entry with exactly this key and priority.
+    pub(crate) fn find(&self, compiled: &CompiledKey, priority: u32) -> Option<u32> {
+        self.index.find(compiled, priority)
+    }
+
+    /// Inserts an entry; the handle in it is ignored.
+    pub(crate) fn insert(
+        &mut self,
+        info: &TableInfo,
+        compiled: &CompiledKey,
+        mut entry: Entry,
+    ) -> Result<u64, ControlError> {
+        if self.len() >= info.size {
+            return Err(ControlError::Full { what: info.name.clone(), size: info.size });
+        }
+        if self.find(compiled, entry.priority).is_some() {
+            return Err(ControlError::AlreadyExists { what: "an entry with this key" });
+        }
+        let handle = self.next_handle;
+        self.next_handle += 1;
+        entry.handle = handle;
+        self.idle_entries += usize::from(entry.idle_timeout_ns != 0);
+        let priority = entry.priority;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = Some(entry);
+                slot
+            }
+            None => {
+                self.entries.push(Some(entry));
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.by_handle.insert(handle, slot);
+        self.index.insert(compiled, priority, handle, slot);
+        Ok(handle)
+    }
+
+    /// Takes an entry out.
+    pub(crate) fn remove(&mut self, compiled: &CompiledKey, slot: u32) -> Option<Entry> {
+        let entry = self.entries.get_mut(slot as usize)?.take()?;
+        self.by_handle.remove(&entry.handle);
+        self.free.push(slot);
+        self.index.remove(compiled, entry.priority, slot);
+        self.idle_entries -= usize::from(entry.idle_timeout_ns != 0);
+        Some(entry)
+    }
+}

@@ -1,0 +1,148 @@
+//! Keys: from what a controller says to packed words, and back.
+
+use crate::control::{ControlError, KeyInfo, KeyMatch, MatchKind};
+use crate::layout::mask;
+use crate::program::{KeyField, TableShape};
+use crate::value::Value;
+
+/// A key in the packed form that a packet's key has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CompiledKey {
+    /// Bits outside the mask are zero.
+    pub value: Vec<u64>,
+    pub mask: Vec<u64>,
+    /// Word, lowest and highest value; the word's mask is zero.
+    pub ranges: Vec<(usize, u64, u64)>,
+    /// Of the lpm field.
+    pub prefix_len: usize,
+}
+
+/// The bits of a field, in its words.
+fn field_mask(f: &KeyField) -> Vec<u64> {
+    (0..f.bits.div_ceil(64)).map(|i| mask(f.bits - i * 64)).collect()
+}
+
+fn prefix_mask(bits: usize, prefix_len: usize) -> Vec<u64> {
+    let zeros = bits - prefix_len;
+    (0..bits.div_ceil(64))
+        .map(|i| mask(bits - i * 64) & !if zeros > i * 64 { mask(zeros - i * 64) } else { 0 })
+        .collect()
+}
+
+fn check(value: &Value, info: &KeyInfo) -> Result<(), ControlError> {
+    if value.bits() > info.width {
+        return Err(ControlError::TooWide {
+            what: info.name.clone(),
+            width: info.width,
+            value: value.clone(),
+        });
+    }
+    Ok(())
+}
+
+/// Checks a key and packs it.
+pub(crate) fn compile_key(
+    shape: &TableShape,
+    infos: &[KeyInfo],
+    key: &[KeyMatch],
+) -> Result<CompiledKey, ControlError> {
+    if key.len() != infos.len() {
+        return Err(ControlError::WrongCount { what: "key fields", expected: infos.len(), got: key.len() });
+    }
+    let mut out = CompiledKey {
+        value: vec![0; shape.words],
+        mask: vec![0; shape.words],
+        ranges: Vec::new(),
+        prefix_len: 0,
+    };
+    for ((f, info), m) in shape.key.iter().zip(infos).zip(key) {
+        let wrong = || ControlError::WrongMatch { field: info.name.clone(), expected: info.kind };
+        let full = field_mask(f);
+        let (value, bits): (Value, Vec<u64>) = match (info.kind, m) {
+            (MatchKind::Exact, KeyMatch::Exact(v)) => (v.clone(), full.clone()),
+            (MatchKind::Lpm, KeyMatch::Exact(v)) => {
+                out.prefix_len = f.bits;
+                (v.clone(), full.clone())
+            }
+            (MatchKind::Lpm, KeyMatch::Lpm { value, prefix_len }) if *prefix_len <= f.bits => {
+                out.prefix_len = *prefix_len;
+                (value.clone(), prefix_mask(f.bits, *prefix_len))
+            }
+            (MatchKind::Ternary, KeyMatch::Ternary { value, mask }) => {
+                check(mask, info)?;
+                (value.clone(), mask.to_limbs(full.len()))
+            }
+            (MatchKind::Optional, KeyMatch::Ternary { value, mask }) => {
+                check(mask, info)?;
+                let limbs = mask.to_limbs(full.len());
+                if limbs != full && limbs.iter().any(|&l| l != 0) {
+                    return Err(wrong());
+                }
+                (value.clone(), limbs)
+            }
+            (MatchKind::Ternary | MatchKind::Optional, KeyMatch::Exact(v) | KeyMatch::Optional(Some(v))) => {
+                (v.clone(), full.clone())
+            }
+            (MatchKind::Range, KeyMatch::Range { low, high }) => {
+                check(low, info)?;
+                check(high, info)?;
+                match (low.to_u64(), high.to_u64()) {
+                    (Some(l), Some(h)) if l <= h => out.ranges.push((f.word, l, h)),
+                    _ => return Err(wrong()),
+                }
+                continue;
+            }
+            (MatchKind::Range, KeyMatch::Exact(v)) => {
+                check(v, info)?;
+                let v = v.to_u64().ok_or_else(wrong)?;
+                out.ranges.push((f.word, v, v));
+                continue;
+            }
+            (MatchKind::Range, KeyMatch::Any) => {
+                out.ranges.push((f.word, 0, mask(f.bits)));
+                continue;
+            }
+            (MatchKind::Lpm | MatchKind::Ternary | MatchKind::Optional, KeyMatch::Any)
+            | (MatchKind::Ternary | MatchKind::Optional, KeyMatch::Optional(None)) => continue,
+            _ => return Err(wrong()),
+        };
+        check(&value, info)?;
+        let limbs = value.to_limbs(full.len());
+        for (i, (&v, &m)) in limbs.iter().zip(&bits).enumerate() {
+            out.mask[f.word + i] |= m << f.shift;
+            out.value[f.word + i] |= (v & m) << f.shift;
+        }
+    }
+    Ok(out)
+}
+
+/// The inverse of [`compile_key`], in each kind's own form.
+pub(crate) fn key_matches(shape: &TableShape, compiled: &CompiledKey) -> Box<[KeyMatch]> {
+    shape
+        .key
+        .iter()
+        .map(|f| {
+            let full = field_mask(f);
+            let part = |words: &[u64]| -> Vec<u64> {
+                full.iter().enumerate().map(|(i, m)| words[f.word + i] >> f.shift & m).collect()
+            };
+            let (value, bits) = (part(&compiled.value), part(&compiled.mask));
+            match f.kind {
+                MatchKind::Exact => KeyMatch::Exact(Value::from_limbs(&value)),
+                MatchKind::Lpm => {
+                    let prefix_len = bits.iter().map(|b| b.count_ones() as usize).sum();
+                    KeyMatch::Lpm { value: Value::from_limbs(&value), prefix_len }
+                }
+                MatchKind::Ternary => {
+                    KeyMatch::Ternary { value: Value::from_limbs(&value), mask: Value::from_limbs(&bits) }
+                }
+                MatchKind::Optional => KeyMatch::Optional((bits == full).then(|| Value::from_limbs(&value))),
+                MatchKind::Range => {
+                    let range = compiled.ranges.iter().find(|(w, _, _)| *w == f.word);
+                    let (low, high) = range.map_or((0, mask(f.bits)), |&(_, l, h)| (l, h));
+                    KeyMatch::Range { low: Value::from(low), high: Value::from(high) }
+                }
+            }
+        })
+        .collect()
+}
