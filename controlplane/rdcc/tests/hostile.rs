@@ -100,7 +100,7 @@ impl World {
         self.random % below
     }
 
-    fn fly(&mut self, what: Flying) {
+    fn fly(&mut self, what: &Flying) {
         let copies = if self.lossy { [0, 1, 1, 1, 1, 2][usize::try_from(self.draw(6)).unwrap()] } else { 1 };
         for _ in 0..copies {
             let at = Nanos(self.now.0 + 1 + self.draw(D_MAX));
@@ -125,7 +125,7 @@ impl World {
         assert!(self.receiver.audit());
         while let Some(datagram) = self.receiver.poll_transmit() {
             let to = (0..3u8).position(|index| source(index) == datagram.to).unwrap();
-            self.fly(Flying::ToSender(to, datagram.octets));
+            self.fly(&Flying::ToSender(to, datagram.octets));
         }
         while let Some(event) = self.receiver.poll_event() {
             assert!(!matches!(event, ReceiverEvent::BeyondCredit { .. }), "{event:?}");
@@ -137,7 +137,7 @@ impl World {
                 self.post(index, DataArrival { from, qp, msn: permit.msn, octets: permit.octets, ce: false });
             }
             while let Some(datagram) = self.senders[index].poll_transmit() {
-                self.fly(Flying::ToReceiver(index, datagram.octets));
+                self.fly(&Flying::ToReceiver(index, datagram.octets));
             }
             while let Some(event) = self.senders[index].poll_event() {
                 use SenderEvent::{MessageAborted, MessageDone, WithoutRdcc};
@@ -232,7 +232,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// What is granted and announced stays within G at every step, what flies does too, and every message ends once
     /// the network heals.

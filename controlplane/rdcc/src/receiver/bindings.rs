@@ -74,20 +74,26 @@ impl Bindings {
             .flat_map(|pair| pair.entries.iter().map(|&(_, slot)| slot))
     }
 
-    /// Keeps an arrival whose request hasn't come; false when there are too many already.
-    pub(super) fn keep_early(&mut self, from: IpAddr, qp: u32, msn: u32, octets: u32) -> bool {
+    /// Messages of a queue pair whose numbers a new message takes over.
+    pub(super) fn superseded(&self, from: IpAddr, binding: &RoceBinding) -> Vec<u32> {
+        let pair = self.queue_pairs.get(&(from, binding.destination_qp));
+        let entries = pair.into_iter().flat_map(|pair| &pair.entries);
+        entries.filter(|(other, _)| overlap(other, binding)).map(|&(_, slot)| slot).collect()
+    }
+
+    /// Keeps an arrival whose request hasn't come; gives the octets of one that has waited longest and must go.
+    pub(super) fn keep_early(&mut self, from: IpAddr, qp: u32, msn: u32, octets: u32) -> u32 {
         let early = self.early.entry(from).or_default();
         if let Some(last) = early.arrivals.back_mut()
             && (last.0, last.1) == (qp, msn)
         {
             last.2 = last.2.saturating_add(octets);
-            return true;
+            return 0;
         }
-        let room = early.arrivals.len() < EARLY_LIMIT;
-        if room {
-            early.arrivals.push_back((qp, msn, octets));
-        }
-        room
+        let full = early.arrivals.len() >= EARLY_LIMIT;
+        let gone = if full { early.arrivals.pop_front() } else { None };
+        early.arrivals.push_back((qp, msn, octets));
+        gone.map_or(0, |(_, _, octets)| octets)
     }
 
     /// Forgets what came early from an address without associations.
@@ -103,6 +109,10 @@ fn distance(to: u32, from: u32) -> u32 {
 
 fn covers(binding: &RoceBinding, msn: u32) -> bool {
     distance(msn, binding.first_msn) < u32::from(binding.rdma_messages)
+}
+
+fn overlap(one: &RoceBinding, other: &RoceBinding) -> bool {
+    covers(one, other.first_msn) || covers(other, one.first_msn)
 }
 
 #[cfg(test)]
@@ -144,11 +154,32 @@ mod tests {
     #[test]
     fn data_that_overtakes_its_request_is_counted_when_that_comes() {
         let mut bindings = Bindings::default();
-        assert!(bindings.keep_early(FROM, 7, 0, 1000));
-        assert!(bindings.keep_early(FROM, 7, 0, 24));
-        assert!(bindings.keep_early(FROM, 7, 1, 500));
+        for (msn, octets) in [(0, 1000), (0, 24), (1, 500)] {
+            assert_eq!(bindings.keep_early(FROM, 7, msn, octets), 0);
+        }
         assert_eq!(bindings.bind(FROM, binding(0, 1), 1), 1024);
         assert_eq!(bindings.bind(FROM, binding(1, 1), 2), 500);
         assert_eq!(bindings.bind(FROM, binding(2, 1), 3), 0);
+    }
+
+    #[test]
+    fn too_many_early_arrivals_push_out_the_oldest() {
+        let mut bindings = Bindings::default();
+        for msn in 0..256 {
+            assert_eq!(bindings.keep_early(FROM, 7, msn, 10 + msn), 0);
+        }
+        assert_eq!(bindings.keep_early(FROM, 7, 256, 1), 10);
+        assert_eq!(bindings.bind(FROM, binding(0, 257), 1), (1..256).map(|msn| 10 + msn).sum::<u64>() + 1);
+    }
+
+    #[test]
+    fn a_new_range_supersedes_what_it_overlaps() {
+        let mut bindings = Bindings::default();
+        bindings.bind(FROM, binding(0, 4), 1);
+        bindings.bind(FROM, binding(4, 4), 2);
+        bindings.bind(FROM, binding(8, 4), 3);
+        assert_eq!(bindings.superseded(FROM, &binding(3, 2)), [1, 2]);
+        assert!(bindings.superseded(FROM, &binding(12, 2)).is_empty());
+        assert_eq!(bindings.superseded(FROM, &binding(5, 1)), [2]);
     }
 }

@@ -23,7 +23,12 @@ impl Receiver {
             return;
         };
         match &message {
-            RdccMessage::CongestionReport(report) => self.report(from.ip(), report, now),
+            RdccMessage::CongestionReport(report) => {
+                // Room that a decrease makes is given away at the next arrival: nothing is raised in response to a
+                // report (RDCC, On-Path Congestion Reporting), not even somebody else's credit.
+                self.report(from.ip(), report, now);
+                return;
+            }
             RdccMessage::AssocRequest(request) => self.assoc_request(from, header, request, now),
             _ => self.handle_associated(from, header, &message, now),
         }

@@ -15,10 +15,12 @@ impl Receiver {
     /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
     pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {
         let octets = u64::from(arrival.octets);
-        let known = self.by_address.contains_key(&arrival.from);
         if let Some(slot) = self.bindings.find(arrival.from, arrival.qp, arrival.msn) {
             self.receive(slot, octets, arrival.ce, now);
-        } else if !known || !self.bindings.keep_early(arrival.from, arrival.qp, arrival.msn, arrival.octets) {
+        } else if self.by_address.contains_key(&arrival.from) {
+            let gone = self.bindings.keep_early(arrival.from, arrival.qp, arrival.msn, arrival.octets);
+            self.stats.unmatched_octets += u64::from(gone);
+        } else {
             self.stats.unmatched_octets += octets;
         }
         self.allocate(now);

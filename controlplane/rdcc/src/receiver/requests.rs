@@ -49,6 +49,12 @@ impl Receiver {
     }
 
     fn new_request(&mut self, index: u32, request: &CreditRequest, binding: RoceBinding, now: Nanos) {
+        // Numbers are used once, so a message whose numbers are taken over was given up: its CANCEL got lost.
+        if let Some(from) = self.association_mut(index).map(|association| association.from.ip()) {
+            for slot in self.bindings.superseded(from, &binding) {
+                self.abandon(slot, now);
+            }
+        }
         let slot = self.free_slots.pop().unwrap_or_else(|| {
             self.messages.push(None);
             u32::try_from(self.messages.len() - 1).unwrap_or(u32::MAX)
@@ -158,18 +164,24 @@ impl Receiver {
 
     /// The sender gave the message up; its credit is reclaimed `2 * D_max` later.
     pub(super) fn cancelled(&mut self, index: u32, cancel: &Cancel, now: Nanos) {
+        if let Some(slot) = self.slot_of(index, cancel.message_id.0) {
+            self.abandon(slot, now);
+        }
+    }
+
+    /// Stops serving a message; its credit stays charged until what was sent under it must have arrived.
+    fn abandon(&mut self, slot: u32, now: Nanos) {
         let reclaim = now + self.config.d_max + self.config.d_max;
-        let Some(slot) = self.slot_of(index, cancel.message_id.0) else { return };
         let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
         message.cancelled = true;
         message.wants = false;
-        let qp = message.binding.destination_qp;
+        let (index, id, qp) = (message.association, message.id, message.binding.destination_qp);
         self.timers.set(Timer::Cancelled(slot), reclaim);
         self.settle(slot, now);
         let Some(from) = self.association_mut(index).map(|association| association.from) else { return };
-        // The sequence numbers behind it move up, so arrivals must not be taken for it any more.
+        // Another message may take over its sequence numbers, so arrivals must not be taken for it any more.
         self.detach(from.ip(), qp, slot, now);
-        self.events.push_back(ReceiverEvent::MessageCancelled { from, message: cancel.message_id });
+        self.events.push_back(ReceiverEvent::MessageCancelled { from, message: MessageId(id) });
     }
 
     /// RDCC, Sender Backlog Indication and Suggested Rates.

@@ -55,6 +55,9 @@ pub(super) struct QueuePair {
     pub(super) next_post: u32,
     /// Messages not yet wholly posted, in the order of their sequence numbers. Only the first may post.
     pub(super) order: VecDeque<u64>,
+    /// A message ended with posts missing, and the receiver hasn't shown yet that it knows: no unscheduled data goes here, since
+    /// it could be taken for that message's.
+    pub(super) gap: bool,
 }
 
 /// State shared with one receiver.
@@ -73,6 +76,8 @@ pub(super) struct Association {
     pub(super) rtt: Rtt,
     pub(super) messages: BTreeMap<u64, Message>,
     pub(super) next_message: u64,
+    /// Messages announced anew, by their Message ID on the wire.
+    pub(super) announced_anew: BTreeMap<u64, u64>,
     /// The unscheduled message that is outstanding, if any: one at most.
     pub(super) unscheduled: Option<u64>,
     pub(super) queue_pairs: BTreeMap<u32, QueuePair>,
@@ -96,6 +101,7 @@ impl Association {
             rtt: Rtt::default(),
             messages: BTreeMap::new(),
             next_message: 1,
+            announced_anew: BTreeMap::new(),
             unscheduled: None,
             queue_pairs: BTreeMap::new(),
             unused: 0,
@@ -107,6 +113,12 @@ impl Association {
         let sequence = self.next_sequence;
         self.next_sequence = sequence.next();
         sequence
+    }
+
+    /// The message that a Message ID on the wire means.
+    pub(super) fn resolve(&self, wire_id: u64) -> Option<u64> {
+        let id = self.announced_anew.get(&wire_id).copied().unwrap_or(wire_id);
+        self.messages.get(&id).is_some_and(|message| message.wire_id == wire_id).then_some(id)
     }
 
     pub(super) fn is_up(&self) -> bool {

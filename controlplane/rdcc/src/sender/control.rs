@@ -72,12 +72,20 @@ impl Sender {
                 // Pool grants are not for a sender that did not advertise them.
                 if header.flags.contains(Flags::POOL) {
                     self.stats.datagrams_ignored += 1;
-                } else {
-                    self.grant((index, grant.message_id.0), grant, now);
+                } else if let Some(id) = self.association(index).resolve(grant.message_id.0) {
+                    self.grant((index, id), grant, now);
                 }
             }
-            RdccMessage::MsgDone(done) => self.done((index, done.message_id.0), now),
-            RdccMessage::Cancel(cancel) => self.abort((index, cancel.message_id.0), cancel.reason, now),
+            RdccMessage::MsgDone(done) => {
+                if let Some(id) = self.association(index).resolve(done.message_id.0) {
+                    self.done((index, id), now);
+                }
+            }
+            RdccMessage::Cancel(cancel) => {
+                if let Some(id) = self.association(index).resolve(cancel.message_id.0) {
+                    self.abort((index, id), cancel.reason, now);
+                }
+            }
             RdccMessage::Error(error) => self.error(index, error, now),
             _ => self.stats.datagrams_ignored += 1,
         }
@@ -96,6 +104,9 @@ impl Sender {
         // posted under credit from now on: the receiver asks for that by granting.
         if association.unscheduled == Some(key.1) {
             association.unscheduled = None;
+        }
+        if let Some(pair) = message.queue_pair().and_then(|qp| association.queue_pairs.get_mut(&qp)) {
+            pair.gap = false;
         }
         // Rule 1 of Credit Requests and Grants: never reduces credit. The receiver must not grant beyond the length
         // (rule 5); if it does, the rest is meaningless.
@@ -140,7 +151,9 @@ impl Sender {
     fn error(&mut self, index: u32, error: &ErrorMessage, now: Nanos) {
         match error.reason {
             Reason::MESSAGE_TOO_LARGE | Reason::APPLICATION_ABORT | Reason::UNSUPPORTED_BINDING => {
-                self.abort((index, error.message_id.0), error.reason, now);
+                if let Some(id) = self.association(index).resolve(error.message_id.0) {
+                    self.abort((index, id), error.reason, now);
+                }
             }
             Reason::ASSOC_REFUSED => self.refused(index, now),
             // BUDGET_EXHAUSTED: the request stays outstanding. Others change nothing here.

@@ -156,7 +156,7 @@ impl Sender {
     }
 
     /// Stops a message until the association is up again.
-    fn suspend(&mut self, key: super::Key, now: Nanos) {
+    pub(super) fn suspend(&mut self, key: super::Key, now: Nanos) {
         self.unqueue(key);
         self.timers.clear(Timer::Request(key));
         self.timers.clear(Timer::Lifetime(key));
@@ -181,8 +181,8 @@ impl Sender {
             }
             self.suspend(key, now);
             if let Some(message) = self.message(key) {
-                let spec = message.spec;
-                *message = Message { state: State::Waiting, ..Message::new(spec) };
+                let (spec, wire_id) = (message.spec, message.wire_id);
+                *message = Message { state: State::Waiting, ..Message::new(spec, wire_id) };
                 restarted.push((id, spec.tag));
             }
         }
@@ -190,6 +190,7 @@ impl Sender {
         let peer = association.peer;
         for queue_pair in association.queue_pairs.values_mut() {
             queue_pair.order.clear();
+            queue_pair.gap = false;
         }
         for &(id, tag) in &restarted {
             self.enter_queue_pair((index, id));

@@ -32,6 +32,8 @@ pub(super) enum State {
 pub(super) struct Message {
     pub(super) spec: MessageSpec,
     pub(super) state: State,
+    /// Its Message ID on the wire; the one given to the application unless it was announced anew.
+    pub(super) wire_id: u64,
     /// Octets posted.
     pub(super) transmitted: u64,
     /// Octets of those that went without credit.
@@ -58,9 +60,10 @@ pub(super) struct Message {
 }
 
 impl Message {
-    pub(super) fn new(spec: MessageSpec) -> Self {
+    pub(super) fn new(spec: MessageSpec, wire_id: u64) -> Self {
         Self {
             spec,
+            wire_id,
             state: State::New,
             transmitted: 0,
             unscheduled_sent: 0,

@@ -133,7 +133,7 @@ impl Sender {
         // RDCC, Credit Requests and Grants: Message IDs increase and are not reused.
         let id = association.next_message;
         association.next_message += 1;
-        association.messages.insert(id, Message::new(spec));
+        association.messages.insert(id, Message::new(spec, id));
         if association.is_up() {
             self.begin((index, id), now);
         }

@@ -23,7 +23,9 @@ impl Sender {
             return;
         }
         // Rule 3 of Unscheduled Transmission: one unscheduled message outstanding at most.
+        let pair = message.queue_pair().and_then(|qp| association.queue_pairs.get(&qp));
         let unscheduled = message.spec.allow_unscheduled
+            && !pair.is_some_and(|pair| pair.gap)
             && message.spec.length.0 <= parameters.unscheduled_limit
             && association.unscheduled.is_none();
         if unscheduled {
@@ -59,7 +61,7 @@ impl Sender {
             Binding::Opaque(value) => (BindingKind::OPAQUE, value),
         };
         let request = CreditRequest {
-            message_id: MessageId(key.1),
+            message_id: MessageId(message.wire_id),
             message_length: message.spec.length,
             unscheduled_sent: Octets(message.announced_unscheduled()),
             class: TrafficClass(message.spec.class),
@@ -149,10 +151,15 @@ impl Sender {
     pub(super) fn cancel_message(&mut self, key: Key, now: Nanos) {
         let Some(state) = self.state(key) else { return };
         if state != State::New && self.association(key.0).is_up() {
-            let cancel = Cancel { message_id: MessageId(key.1), reason: Reason::APPLICATION_ABORT };
-            self.send(key.0, Flags::NONE, &RdccMessage::Cancel(cancel));
+            self.send_cancel(key);
         }
         self.abort(key, Reason::APPLICATION_ABORT, now);
+    }
+
+    fn send_cancel(&mut self, key: Key) {
+        let Some(wire_id) = self.message(key).map(|message| message.wire_id) else { return };
+        let cancel = Cancel { message_id: MessageId(wire_id), reason: Reason::APPLICATION_ABORT };
+        self.send(key.0, Flags::NONE, &RdccMessage::Cancel(cancel));
     }
 
     /// ABORTED: releases the state.
@@ -182,7 +189,9 @@ impl Sender {
         if association.unscheduled == Some(key.1) {
             association.unscheduled = None;
         }
-        association.messages.remove(&key.1)
+        let message = association.messages.remove(&key.1)?;
+        association.announced_anew.remove(&message.wire_id);
+        Some(message)
     }
 
     /// Gives the message its place and its sequence numbers on its queue pair.
@@ -193,23 +202,43 @@ impl Sender {
         self.number_posts(key.0, qp);
     }
 
-    /// A message that ended with posts missing leaves a gap: those behind it move up, and their receiver is told.
+    /// A message that ended with posts missing leaves a gap: those behind it move up. The receiver knows them under
+    /// their old numbers and may have granted them credit, so each is given up and announced anew under a new Message
+    /// ID: a grant for that one shows that the receiver knows the new numbers (our decision).
     pub(super) fn leave_queue_pair(&mut self, key: Key, now: Nanos) {
         let association = self.association(key.0);
         let mut left = None;
         for (&qp, queue_pair) in &mut association.queue_pairs {
             if let Some(place) = queue_pair.order.iter().position(|&id| id == key.1) {
                 queue_pair.order.remove(place);
+                queue_pair.gap = true;
                 left = Some(qp);
             }
         }
         let Some(qp) = left else { return };
         for id in self.number_posts(key.0, qp) {
             if self.association(key.0).is_up() {
-                self.request_now((key.0, id), now);
+                self.announce_anew((key.0, id), now);
             }
         }
         self.schedule_head(key.0, qp);
+    }
+
+    fn announce_anew(&mut self, key: Key, now: Nanos) {
+        self.send_cancel(key);
+        self.suspend(key, now);
+        let association = self.association(key.0);
+        if association.unscheduled == Some(key.1) {
+            association.unscheduled = None;
+        }
+        let wire_id = association.next_message;
+        association.next_message += 1;
+        let Some(message) = association.messages.get_mut(&key.1) else { return };
+        let old = core::mem::replace(&mut message.wire_id, wire_id);
+        message.unscheduled = false;
+        association.announced_anew.remove(&old);
+        association.announced_anew.insert(wire_id, key.1);
+        self.request_now(key, now);
     }
 
     /// Numbers the posts still to be made on a queue pair; gives the messages whose first number changed.
