@@ -125,6 +125,12 @@ impl Pipeline {
         Ok((table, bound))
     }
 
+    /// Whether a table's entries can't be changed. `simple_switch` fixes those of every table that the program brings
+    /// entries for, whether P4Info calls it constant or not: its JSON doesn't tell.
+    pub fn is_fixed(&self, table: &Table, bound: &BoundTable) -> bool {
+        table.is_const || self.program.tables().get(bound.id.0).is_some_and(|info| info.const_entries)
+    }
+
     /// A table by the program's index.
     pub fn table_of(&self, id: TableId) -> Option<(&Table, &BoundTable)> {
         self.table_ids.get(&id).and_then(|&p4| self.table(p4).ok())

@@ -67,9 +67,12 @@ fn write(device: &mut Device, how: update::Type, entity: Entity) -> Result<(), F
 /// Whether controllers may change it at all.
 fn changeable(device: &Device, entity: &Entity) -> bool {
     let Some(entity::Entity::TableEntry(entry)) = &entity.entity else { return true };
-    let table = device.pipeline.index.tables.by_id(entry.table_id);
-    table.is_some_and(|table| {
-        if entry.is_default_action { table.const_default_action.is_none() } else { !table.is_const }
+    device.pipeline.table(entry.table_id).is_ok_and(|(table, bound)| {
+        if entry.is_default_action {
+            table.const_default_action.is_none()
+        } else {
+            !device.pipeline.is_fixed(table, bound)
+        }
     })
 }
 

@@ -112,7 +112,7 @@ impl Device {
             controller_metadata: extra.map_or(0, |extra| extra.controller_metadata),
             metadata: extra.map(|extra| extra.metadata.clone()).unwrap_or_default(),
             idle_timeout_ns: i64::try_from(entry.idle_timeout_ns).unwrap_or(i64::MAX),
-            is_const: entry.is_const && table.is_const,
+            is_const: entry.is_const && self.pipeline.is_fixed(table, bound),
             ..TableEntry::default()
         };
         if filter.counter_data.is_some() && table.direct_counter.is_some() {

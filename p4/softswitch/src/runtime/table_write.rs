@@ -41,6 +41,9 @@ impl Device {
             return self.write_default(how, entry, table, bound);
         }
         if how == update::Type::Delete {
+            if self.pipeline.is_fixed(table, bound) {
+                return Err(fixed());
+            }
             let (located, handle) = self.find_entry(table, bound, entry)?;
             self.switch.table_delete(located.table, handle)?;
             self.forget(located.table, handle);
@@ -55,8 +58,8 @@ impl Device {
     }
 
     fn insert(&mut self, entry: &TableEntry, table: &Table, bound: &BoundTable) -> Result<(), Fault> {
-        if table.is_const {
-            return Err(Fault::new(Code::PermissionDenied, "its entries are fixed by the program"));
+        if self.pipeline.is_fixed(table, bound) {
+            return Err(fixed());
         }
         if table.fields.is_empty() {
             return Err(Fault::invalid("it has no key: only its default action can be set"));
@@ -92,13 +95,13 @@ impl Device {
     fn modify(&mut self, entry: &TableEntry, table: &Table, bound: &BoundTable) -> Result<(), Fault> {
         let (located, handle) = self.find_entry(table, bound, entry)?;
         let old = self.switch.table_entry(located.table, handle)?;
-        let fixed = table.is_const || old.is_const;
-        if fixed && entry.action.is_some() {
-            return Err(Fault::new(Code::PermissionDenied, "the entry's action is fixed by the program"));
+        let is_fixed = self.pipeline.is_fixed(table, bound);
+        if is_fixed && entry.action.is_some() {
+            return Err(fixed());
         }
         let timeout = idle_timeout(table, entry)?;
         self.write_resources(located.table, handle, table, entry)?;
-        if fixed {
+        if is_fixed {
             return Ok(());
         }
         let Some(action) = entry.action.as_ref() else {
@@ -278,6 +281,10 @@ fn idle_timeout(table: &Table, entry: &TableEntry) -> Result<Option<u64>, Fault>
         Ok(_) => Err(Fault::invalid("its entries have no idle timeout (the program doesn't ask for it)")),
         Err(_) => Err(Fault::invalid("a negative idle timeout")),
     }
+}
+
+fn fixed() -> Fault {
+    Fault::new(Code::PermissionDenied, "its entries are fixed by the program")
 }
 
 fn check_resources(table: &Table, entry: &TableEntry) -> Result<(), Fault> {

@@ -143,7 +143,7 @@ fn members_groups_and_the_entries_that_use_them() {
     }
     write(&mut runtime, Insert, Kind::ActionProfileGroup(group(3, &[1, 2]))).unwrap();
     write(&mut runtime, Insert, Kind::TableEntry(to_group.clone())).unwrap();
-    assert_eq!(read_entries(&runtime, table("ipv4_route")), [to_group.clone()]);
+    assert_eq!(read_entries(&runtime, table("ipv4_route")), std::slice::from_ref(&to_group));
     let members = read(&runtime, Kind::ActionProfileMember(ActionProfileMember::default()));
     assert_eq!(members, [Kind::ActionProfileMember(member(1, 1)), Kind::ActionProfileMember(member(2, 2))]);
     let groups = read(&runtime, Kind::ActionProfileGroup(ActionProfileGroup::default()));
@@ -287,7 +287,7 @@ fn clone_sessions_and_multicast_groups() {
         write(runtime, Insert, first.clone()).unwrap();
         assert_eq!(code(write(runtime, Insert, first)), Code::AlreadyExists);
         write(runtime, Modify, second.clone()).unwrap();
-        assert_eq!(read(runtime, all()), [second.clone()]);
+        assert_eq!(read(runtime, all()), std::slice::from_ref(&second));
         write(runtime, Delete, second.clone()).unwrap();
         assert_eq!(code(write(runtime, Delete, second)), Code::NotFound);
         assert_eq!(read(runtime, all()), []);

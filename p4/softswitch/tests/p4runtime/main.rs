@@ -1,11 +1,13 @@
 //! The P4Runtime device, with this project's own program: it has every kind of table, a selector, counters, a meter,
 //! registers and packet I/O.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "clippy knows helpers of tests not as tests")]
 
 mod arbitration;
 mod conformance;
 mod entities;
 #[cfg(feature = "grpc")]
 mod grpc;
+mod kinds;
 mod packets;
 mod pipelines;
 mod refusals;

@@ -114,6 +114,7 @@ pub fn action(name: &str, args: &[u128]) -> Action {
     Action { action_id: found.id, params }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "as the messages want it")]
 pub fn direct(action: Action) -> Option<TableAction> {
     Some(TableAction { r#type: Some(table_action::Type::Action(action)) })
 }
