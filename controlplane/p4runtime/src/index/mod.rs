@@ -11,14 +11,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod externs;
 mod objects;
 mod parts;
 
-pub use objects::{Object, Objects};
-pub use parts::{
-    Action, ActionProfile, ActionRef, ControllerHeader, Counter, DataShape, Digest, Direct, Field, MatchKind,
-    Meter, Param, Register, Table, Unit, ValueSet,
+pub use externs::{
+    ActionProfile, ControllerHeader, Counter, DataShape, Digest, Direct, Meter, Register, Unit, ValueSet,
 };
+pub use objects::{Object, Objects};
+pub use parts::{Action, ActionRef, Field, MatchKind, Param, Table};
 
 use crate::p4::config::v1::{P4Info, counter_spec, meter_spec};
 
