@@ -1,6 +1,8 @@
 //! The controller against softswitch, in virtual time and over gRPC: the program is pushed, the entries are
 //! written and read back, and a second controller finds nothing to do.
 
+#![allow(clippy::expect_used, reason = "clippy knows test functions, not the helpers beside them")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -75,7 +75,7 @@ fn what_rdcc_lacks_follows_the_guidance() {
     assert_eq!(derived.max_delay_ns, 84_000, "half the RTT and 1 MB at 100 Gbit/s");
 }
 
-/// A B_th that differs from the ECN threshold is accepted with a warning.
+/// A `B_th` that differs from the ECN threshold is accepted with a warning.
 #[test]
 fn b_th_beside_the_ecn_threshold_warns() {
     let text = std::fs::read_to_string(topologies().join("incast-8to1.yaml")).expect("readable");

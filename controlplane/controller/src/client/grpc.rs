@@ -47,10 +47,7 @@ impl SwitchClient for GrpcClient {
     }
 
     fn poll(&mut self, _: Nanos) -> Option<Event> {
-        match self.events.try_recv() {
-            Ok(event) => Some(event),
-            Err(mpsc::error::TryRecvError::Empty | mpsc::error::TryRecvError::Disconnected) => None,
-        }
+        self.events.try_recv().ok()
     }
 
     /// The switch answers when it likes: see [`GrpcClient::event`].
@@ -79,10 +76,10 @@ impl Task {
                 },
                 event = next_event(&mut self.client) => self.hear(event),
             };
-            if let Some(event) = heard {
-                if self.events.send(event).is_err() {
-                    return;
-                }
+            if let Some(event) = heard
+                && self.events.send(event).is_err()
+            {
+                return;
             }
         }
     }
@@ -148,13 +145,12 @@ impl Task {
     }
 
     async fn arbitrate(&mut self, election_id: u128) -> Result<Reply, RequestError> {
-        let primary = match &mut self.client {
-            Some(client) => client.arbitrate(election_id).await.map_err(failed)?.primary,
-            None => {
-                let options = Options { election_id, ..self.options.clone() };
-                let client = Client::connect(&self.address, options).await.map_err(failed)?;
-                self.client.insert(client).is_primary()
-            }
+        let primary = if let Some(client) = &mut self.client {
+            client.arbitrate(election_id).await.map_err(failed)?.primary
+        } else {
+            let options = Options { election_id, ..self.options.clone() };
+            let client = Client::connect(&self.address, options).await.map_err(failed)?;
+            self.client.insert(client).is_primary()
         };
         Ok(Reply::Arbitration { primary })
     }

@@ -41,7 +41,7 @@ impl Builder<'_> {
         let encode = |(param, value): &(&str, u128)| {
             let spec = action.params.iter().find(|spec| spec.name == *param);
             let spec = spec.ok_or_else(|| missing("parameter", param, name))?;
-            let value = sized(bytes::encode(*value), spec.width, name, param)?;
+            let value = sized(&bytes::encode(*value), spec.width, name, param)?;
             Ok(api::action::Param { param_id: spec.id, value })
         };
         let mut params = params.iter().map(encode).collect::<Result<Vec<_>, DesiredError>>()?;
@@ -125,11 +125,10 @@ impl Builder<'_> {
     }
 
     /// A clone session with one copy, unshortened: BMv2 refuses every other length.
-    pub fn clone_session(self, session_id: u32, port: u16) -> Entity {
+    pub fn clone_session(session_id: u32, port: u16) -> Entity {
         let replica = api::Replica {
             port_kind: Some(api::replica::PortKind::Port(bytes::encode(u128::from(port)))),
             instance: 1,
-            ..api::Replica::default()
         };
         let session = api::CloneSessionEntry {
             session_id,
@@ -159,7 +158,7 @@ fn table_action(act: Act) -> TableAction {
 fn field_match(table: &Table, name: &str, value: Match) -> Result<FieldMatch, DesiredError> {
     let field = table.fields.iter().find(|field| field.name == name);
     let field = field.ok_or_else(|| missing("key", name, &table.name))?;
-    let octets = |value: u64| sized(bytes::encode(u128::from(value)), field.width, &table.name, name);
+    let octets = |value: u64| sized(&bytes::encode(u128::from(value)), field.width, &table.name, name);
     let field_match_type = match (value, field.kind) {
         (Match::Exact(value), MatchKind::Exact) => {
             field_match::FieldMatchType::Exact(field_match::Exact { value: octets(value)? })
@@ -180,8 +179,8 @@ fn field_match(table: &Table, name: &str, value: Match) -> Result<FieldMatch, De
     Ok(FieldMatch { field_id: field.id, field_match_type: Some(field_match_type) })
 }
 
-fn sized(value: Vec<u8>, width: usize, object: &str, field: &str) -> Result<Vec<u8>, DesiredError> {
-    bytes::check(&value, width).map_err(|error| DesiredError::Program {
+fn sized(value: &[u8], width: usize, object: &str, field: &str) -> Result<Vec<u8>, DesiredError> {
+    bytes::check(value, width).map_err(|error| DesiredError::Program {
         object: object.to_owned(),
         problem: format!("`{field}`: {error}"),
     })

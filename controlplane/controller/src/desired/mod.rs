@@ -77,7 +77,7 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
     let switch = topology.switches.get(name).ok_or_else(|| DesiredError::NoSwitch(name.to_owned()))?;
     let builder = Builder { index };
     let mut entities = vec![reporter(topology, switch, builder)?];
-    entities.push(builder.clone_session(REPORT_CLONE_SESSION, switch.clone_port));
+    entities.push(Builder::clone_session(REPORT_CLONE_SESSION, switch.clone_port));
     entities.extend(dscp_map(topology, builder)?);
     for (port, peer) in &switch.ports {
         entities.push(port_trust(*port, builder)?);
@@ -149,15 +149,15 @@ fn reported(topology: &Topology, queue: u8) -> bool {
 fn check_capacity(switch: &str, entities: &[Entity], index: &P4InfoIndex) -> Result<(), DesiredError> {
     let mut needed: std::collections::BTreeMap<u32, usize> = std::collections::BTreeMap::new();
     for entity in entities {
-        if let Some(entity::Entity::TableEntry(entry)) = &entity.entity {
-            if !entry.is_default_action {
-                *needed.entry(entry.table_id).or_default() += 1;
-            }
+        if let Some(entity::Entity::TableEntry(entry)) = &entity.entity
+            && !entry.is_default_action
+        {
+            *needed.entry(entry.table_id).or_default() += 1;
         }
     }
     for (id, needed) in needed {
         let table = index.tables.find_id(id)?;
-        let limit = usize::try_from(table.size).unwrap_or(usize::MAX);
+        let limit = table.size;
         if needed > limit {
             let (switch, what) = (switch.to_owned(), format!("table `{}`", table.name));
             return Err(DesiredError::Capacity { switch, what, needed, limit });

@@ -1,4 +1,5 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
 use p4runtime::bytes::decode;
@@ -20,17 +21,14 @@ fn example(name: &str) -> Topology {
 }
 
 fn table(desired: &Desired, id: u32) -> Vec<&TableEntry> {
-    let entry = |entity: &'_ Entity| match entity.entity.as_ref() {
-        Some(entity::Entity::TableEntry(_)) => true,
-        _ => false,
-    };
-    let entries = desired.entities.iter().filter(|entity| entry(entity));
+    let mut entries = Vec::new();
+    for entity in &desired.entities {
+        match entity.entity.as_ref() {
+            Some(entity::Entity::TableEntry(entry)) if entry.table_id == id => entries.push(entry),
+            _ => {}
+        }
+    }
     entries
-        .filter_map(|entity| match entity.entity.as_ref() {
-            Some(entity::Entity::TableEntry(entry)) if entry.table_id == id => Some(entry),
-            _ => None,
-        })
-        .collect()
 }
 
 fn number(octets: &[u8]) -> u64 {
@@ -216,7 +214,8 @@ fn more_profiles_than_fit_are_refused_before_anything_is_written() {
     for extra in 0..9 {
         let (host, port) = (format!("x{extra}"), 100 + extra);
         text = text.replace("links:\n", &format!("  {host}: {{ address: 10.0.1.{} }}\nlinks:\n", extra + 1));
-        text.push_str(&format!("  - {{ endpoints: [\"l2:{port}\", {host}], rate: {}Gbps }}\n", extra + 1));
+        writeln!(text, "  - {{ endpoints: [\"l2:{port}\", {host}], rate: {}Gbps }}", extra + 1)
+            .expect("writes");
     }
     text.push_str("  - { endpoints: [\"l2:1\", b] }\n");
     let topology = topology::parse("many", &text).expect("accepted");

@@ -241,7 +241,6 @@ fn clone_session(id: u32, copies: &[(u32, u32)], class_of_service: u32, length: 
     let copy = |(port, instance): &(u32, u32)| p4runtime::p4::v1::Replica {
         port_kind: Some(replica::PortKind::Port(encode(u128::from(*port)))),
         instance: *instance,
-        ..p4runtime::p4::v1::Replica::default()
     };
     let session = CloneSessionEntry {
         session_id: id,

@@ -36,10 +36,9 @@ fn apply(held: &mut Vec<Entity>, updates: &[Update]) {
         let key = keyed::split(&entity).map(|(key, _)| key);
         let place = held.iter().position(|other| keyed::split(other).map(|(key, _)| key) == key);
         match (update.r#type(), place) {
-            (update::Type::Insert, None) => held.push(entity),
+            // Default actions and meters are always there, to be modified.
+            (update::Type::Insert | update::Type::Modify, None) => held.push(entity),
             (update::Type::Modify, Some(place)) => held[place] = entity,
-            // Default actions and meters are always there.
-            (update::Type::Modify, None) => held.push(entity),
             (update::Type::Delete, Some(place)) => {
                 held.remove(place);
             }

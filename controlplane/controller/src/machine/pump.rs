@@ -16,12 +16,11 @@ pub fn pump<C: SwitchClient>(controller: &mut Controller, clients: &mut BTreeMap
         let mut quiet = true;
         while let Some((switch, id, request)) = controller.poll_request() {
             quiet = false;
-            match clients.get_mut(&switch) {
-                Some(client) => client.submit(id, request, now),
-                None => {
-                    let error = RequestError::Unreachable("no connection to this switch".to_owned());
-                    controller.handle_event(&switch, Event::Reply { id, result: Err(error) }, now);
-                }
+            if let Some(client) = clients.get_mut(&switch) {
+                client.submit(id, request, now);
+            } else {
+                let error = RequestError::Unreachable("no connection to this switch".to_owned());
+                controller.handle_event(&switch, Event::Reply { id, result: Err(error) }, now);
             }
         }
         for (switch, client) in clients.iter_mut() {

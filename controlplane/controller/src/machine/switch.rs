@@ -127,7 +127,6 @@ impl SwitchMachine {
             (State::AskingProgram, Reply::Cookie(Some(_))) => {
                 Outcome::Ask(State::ReadingCopies, Request::Read(all_copies()))
             }
-            (State::AskingProgram, Reply::Cookie(None)) => push(),
             (State::ReadingCopies, Reply::Entities(copies)) => {
                 let deletions = deletions(copies);
                 if deletions.is_empty() {
@@ -136,7 +135,7 @@ impl SwitchMachine {
                     Outcome::Ask(State::DeletingCopies, Request::Write(deletions))
                 }
             }
-            (State::DeletingCopies, Reply::Done) => push(),
+            (State::AskingProgram, Reply::Cookie(None)) | (State::DeletingCopies, Reply::Done) => push(),
             (State::PushingProgram, Reply::Done) => {
                 self.pushed = true;
                 Outcome::Read

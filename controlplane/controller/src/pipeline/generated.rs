@@ -111,6 +111,20 @@ pub mod tables {
         /// How many it can hold.
         pub const SIZE: usize = 1;
     }
+
+    /// The table `ipv6_route`.
+    pub mod ipv6_route {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_0008;
+        /// Name in the P4Info.
+        pub const NAME: &str = "ipv6_route";
+        /// How many it can hold.
+        pub const SIZE: usize = 8192;
+        /// Id of the key field `dst_addr` (longest prefix).
+        pub const FIELD_DST_ADDR: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_DST_ADDR_BITS: usize = 128;
+    }
 }
 
 /// Actions.
@@ -476,13 +490,13 @@ pub mod constants {
 
     /// Ethernet and IP.
     ///
-    /// `bit<16>` in `constants.p4`.
-    pub const ETHERNET_OCTETS: u16 = 14;
+    /// `bit<32>` in `constants.p4`.
+    pub const ETHERNET_OCTETS: u32 = 14;
 
     /// Ethernet and IP.
     ///
-    /// `bit<16>` in `constants.p4`.
-    pub const VLAN_OCTETS: u16 = 4;
+    /// `bit<32>` in `constants.p4`.
+    pub const VLAN_OCTETS: u32 = 4;
 
     /// Ethernet and IP.
     ///
@@ -705,6 +719,11 @@ pub mod constants {
     ///
     /// `bit<32>` in `sizes.p4`.
     pub const IPV4_ROUTE_SIZE: u32 = 16384;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const IPV6_ROUTE_SIZE: u32 = 8192;
 
     /// Tables.
     ///

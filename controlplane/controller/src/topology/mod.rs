@@ -13,6 +13,8 @@ mod problem;
 mod quantity;
 mod raw;
 mod schema;
+mod shape;
+mod values;
 
 use std::path::Path;
 use std::sync::Arc;

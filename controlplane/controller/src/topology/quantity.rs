@@ -174,7 +174,7 @@ fn parse_number(number: &str) -> Option<(u128, u32)> {
 }
 
 fn unit_factor<U: Unit>(text: &str, number: &str, unit: &str) -> Result<u64, QuantityError> {
-    let unit = unit.replace('µ', "u").replace('μ', "u");
+    let unit = unit.replace(['µ', 'μ'], "u");
     if let Some((_, factor)) = U::UNITS.iter().find(|(name, _)| *name == unit) {
         return Ok(*factor);
     }

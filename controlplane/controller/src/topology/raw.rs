@@ -1,16 +1,13 @@
 //! The file's shape, as the operator writes it. Documentation of the fields here is what editors show,
 //! through the JSON Schema.
 
-use std::borrow::Cow;
 use std::net::Ipv4Addr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-
-use super::decode::{FromNode, Int, Located, Named, Problems, bad_value, choice, mapping, scalar};
+use super::decode::{Int, Located, Named};
 use super::model::{Mode, Role, Target};
-use super::node::Node;
 use super::quantity::{Rate, Size, Time};
-use super::{Problem, Span, nearest};
+use super::shape::{choice, mapping};
+use super::values::{Endpoint, LinkDelay, Mac, QueueSize};
 
 mapping! {
     /// A fabric: its switches, hosts and links, what holds in its domain, and what is sent over it.
@@ -71,6 +68,7 @@ mapping! {
 }
 
 mapping! {
+    #[expect(clippy::struct_field_names, reason = "the keys are the file's")]
     /// What packets with a DSCP are.
     struct Dscp = "a dscp entry" {
         required {
@@ -194,9 +192,9 @@ mapping! {
             base_rtt: Located<Time>;
             /// G, what all senders together may have in flight to one receiver; default: 2 BDP.
             budget: Located<Size>;
-            /// G_u, the part of G for unscheduled messages; default: G / 4.
+            /// `G_u`, the part of G for unscheduled messages; default: G / 4.
             unscheduled_budget: Located<Size>;
-            /// U, what one sender may send unscheduled; default: G_u / senders of a receiver, at most one BDP.
+            /// U, what one sender may send unscheduled; default: `G_u` / senders of a receiver, at most one BDP.
             unscheduled_limit: Located<Size>;
             /// J, the longest random delay before unscheduled sending; default: the base round-trip time.
             start_jitter: Located<Time>;
@@ -204,9 +202,9 @@ mapping! {
             credit_unit: Located<Size>;
             /// Grant Lifetime; default: 4 base round-trip times, at least 100us.
             grant_lifetime: Located<Time>;
-            /// N_cu, unused credit above which a sender sends its status; default: 2 BDP.
+            /// `N_cu`, unused credit above which a sender sends its status; default: 2 BDP.
             backlog_threshold: Located<Size>;
-            /// D_max, the longest one-way delay; default: half the base round-trip time and the queues' drain time.
+            /// `D_max`, the longest one-way delay; default: half the base round-trip time and the queues' drain time.
             max_delay: Located<Time>;
         }
     }
@@ -275,158 +273,4 @@ choice! {
         "scheduled" => Mode::Scheduled,
         "unscheduled" => Mode::Unscheduled,
     } -> Mode
-}
-
-/// Narrows a quantity's range where a place allows less than the unit does.
-macro_rules! narrower {
-    ($(#[$meta:meta])* $name:ident of $base:ty, at most $max:expr) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug)]
-        pub(super) struct $name(pub $base);
-
-        impl FromNode for $name {
-            fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
-                let value = <$base>::from_node(node, owner, problems)?;
-                if value.get() <= $max {
-                    return Some(Self(value));
-                }
-                let message = format!("{value} is out of range");
-                let hint = format!("at most {}", <$base>::new($max));
-                bad_value("topology::quantity", message, hint, node.span, problems)
-            }
-        }
-
-        impl JsonSchema for $name {
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-                <$base>::json_schema(generator)
-            }
-        }
-    };
-}
-
-narrower! {
-    /// What a queue admits: `v1model` counts its depth in 19 bits of packets of at least 64 octets.
-    QueueSize of Size, at most 32 << 20
-}
-
-narrower! {
-    /// A cable's delay; a second is beyond any cable.
-    LinkDelay of Time, at most 1_000_000_000
-}
-
-/// A MAC address.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Mac(pub [u8; 6]);
-
-impl FromNode for Mac {
-    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
-        let text = scalar("a MAC address", "02:00:0a:00:00:01", node, owner, problems)?;
-        let octets: Option<Vec<u8>> = text
-            .split(':')
-            .map(|part| if part.len() == 2 { u8::from_str_radix(part, 16).ok() } else { None })
-            .collect();
-        match octets.and_then(|octets| <[u8; 6]>::try_from(octets).ok()) {
-            Some(mac) if mac != [0; 6] && mac[0] & 1 == 0 => Some(Self(mac)),
-            Some(_) => bad_value(
-                "topology::mac",
-                format!("`{text}` can't be a host's own MAC"),
-                "use a unicast MAC: its first octet is even".to_owned(),
-                node.span,
-                problems,
-            ),
-            None => bad_value(
-                "topology::mac",
-                format!("`{text}` isn't a MAC address"),
-                "six octets in hex with colons, as in 02:00:0a:00:00:01".to_owned(),
-                node.span,
-                problems,
-            ),
-        }
-    }
-}
-
-impl JsonSchema for Mac {
-    fn schema_name() -> Cow<'static, str> {
-        "Mac".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$" })
-    }
-}
-
-/// `switch:port`, or a host's name.
-#[derive(Clone, Debug)]
-pub(super) struct Endpoint {
-    pub node: String,
-    pub port: EndpointPort,
-}
-
-/// The port of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EndpointPort {
-    /// None is named.
-    None,
-    /// This one.
-    Number(u16),
-    /// Something that isn't a port number, which has been reported.
-    Refused,
-}
-
-impl FromNode for Endpoint {
-    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
-        let text = scalar("an endpoint", "\"s1:1\"", node, owner, problems)?;
-        let Some((name, port)) = text.split_once(':') else {
-            return Some(Self { node: text.to_owned(), port: EndpointPort::None });
-        };
-        let port = match port.parse::<u16>() {
-            Ok(number) if number <= super::MAX_PORT => EndpointPort::Number(number),
-            _ => {
-                let message = format!("`{port}` isn't a port number");
-                let hint = format!("ports are 0 to {}, as in \"{name}:1\"", super::MAX_PORT);
-                problems.push(Problem::error("topology::port", message).at(node.span, "").hint(hint));
-                EndpointPort::Refused
-            }
-        };
-        Some(Self { node: name.to_owned(), port })
-    }
-}
-
-impl JsonSchema for Endpoint {
-    fn schema_name() -> Cow<'static, str> {
-        "Endpoint".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "examples": ["s1:1", "h1"] })
-    }
-}
-
-/// Reports a reference to something that doesn't exist.
-pub(super) fn unknown<'a>(
-    code: &'static str,
-    what: &str,
-    name: &Located<String>,
-    names: impl Iterator<Item = &'a str>,
-    problems: &mut Problems,
-) {
-    let mut list: Vec<&str> = names.collect();
-    let hint = if let Some(name) = nearest(&name.value, list.iter().copied()) {
-        format!("did you mean `{name}`?")
-    } else if list.is_empty() {
-        format!("there is no {what} at all")
-    } else {
-        let more = list.len() > 8;
-        list.truncate(8);
-        format!("there are: {}{}", list.join(", "), if more { ", ..." } else { "" })
-    };
-    problems.push(
-        Problem::error(code, format!("there is no {what} `{}`", name.value))
-            .at(name.span, format!("no such {what}"))
-            .hint(hint),
-    );
 }

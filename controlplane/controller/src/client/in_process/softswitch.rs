@@ -87,7 +87,7 @@ impl Target for Runtime {
             }
             Request::Write(updates) => {
                 let updates = updates.clone();
-                write(self, WriteRequest { device_id, election_id, updates, ..WriteRequest::default() })
+                write(self, &WriteRequest { device_id, election_id, updates, ..WriteRequest::default() })
             }
             Request::Read(entities) => {
                 let entities = entities.clone();
@@ -162,8 +162,8 @@ fn send(
     sent.map_err(refused)
 }
 
-fn write(runtime: &mut Runtime, request: WriteRequest) -> Result<Reply, RequestError> {
-    let Err(status) = runtime.write(&request) else { return Ok(Reply::Done) };
+fn write(runtime: &mut Runtime, request: &WriteRequest) -> Result<Reply, RequestError> {
+    let Err(status) = runtime.write(request) else { return Ok(Reply::Done) };
     let outcomes = status::outcomes(&status);
     if outcomes.is_empty() {
         return Err(refused(status));

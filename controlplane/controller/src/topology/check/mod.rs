@@ -3,11 +3,13 @@
 mod domain;
 mod nodes;
 mod rdcc;
+mod unique;
 mod workloads;
 
 use super::decode::{Located, Problems};
 use super::fabric::Fabric;
 use super::raw;
+use super::values;
 use super::{Problem, Profile, Topology};
 
 /// Checks a file and builds the topology from it; `None` only if there are errors among the problems.
@@ -66,7 +68,7 @@ fn profiles(file: &raw::File, problems: &mut Problems) -> Option<(Profiles, Stri
         let reference = reference.as_ref()?;
         if !raw_profiles.0.iter().any(|(name, _)| name.value == reference.value) {
             let names = raw_profiles.0.iter().map(|(name, _)| name.value.as_str());
-            raw::unknown("topology::unknown_profile", "profile", reference, names, problems);
+            values::unknown("topology::unknown_profile", "profile", reference, names, problems);
         }
         Some(reference.value.clone())
     };

@@ -1,12 +1,10 @@
 //! Switches, hosts and the links between them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Display;
-use std::hash::Hash;
 use std::net::Ipv4Addr;
 
 use super::super::decode::{Located, Named, Problems};
-use super::super::raw::EndpointPort;
+use super::super::values::{self, EndpointPort};
 use super::super::{
     DEFAULT_CLONE_PORT, End, Host, Link, Peer, PeerNode, PortRef, Problem, Rate, Size, Span, Switch, Time,
     raw,
@@ -33,7 +31,7 @@ pub(super) fn check(file: &raw::File, problems: &mut Problems) -> Nodes {
     let switches = file.switches.as_ref().unwrap_or(&empty_switches);
     let hosts = file.hosts.as_ref().unwrap_or(&empty_hosts);
     let kinds = names(switches, hosts, problems);
-    unique(switches, hosts, problems);
+    super::unique::check(switches, hosts, problems);
     let mut nodes = Nodes::default();
     for (name, raw) in &switches.0 {
         if let Some(switch) = raw.as_ref().and_then(|raw| switch(raw, problems)) {
@@ -60,7 +58,7 @@ pub(super) fn check(file: &raw::File, problems: &mut Problems) -> Nodes {
 }
 
 /// 02:00 (locally administered) and the address, so that a host's MAC is the same on every run.
-fn derived_mac(address: Ipv4Addr) -> [u8; 6] {
+pub(super) fn derived_mac(address: Ipv4Addr) -> [u8; 6] {
     let [a, b, c, d] = address.octets();
     [0x02, 0x00, a, b, c, d]
 }
@@ -96,75 +94,6 @@ fn names<'a>(
         }
     }
     kinds.into_iter().map(|(name, (kind, _))| (name, kind)).collect()
-}
-
-/// Addresses, MACs, device ids and reporter ids belong to one node each.
-fn unique(switches: &Named<raw::Switch>, hosts: &Named<raw::Host>, problems: &mut Problems) {
-    let switches: Vec<_> =
-        switches.0.iter().filter_map(|(name, raw)| Some((name.value.as_str(), raw.as_ref()?))).collect();
-    let hosts: Vec<_> =
-        hosts.0.iter().filter_map(|(name, raw)| Some((name.value.as_str(), raw.as_ref()?))).collect();
-
-    let of_switches = switches.iter().filter_map(|(name, raw)| Some((*name, raw.address.as_ref()?)));
-    let of_hosts = hosts.iter().filter_map(|(name, raw)| Some((*name, raw.address.as_ref()?)));
-    let addresses = of_switches.chain(of_hosts).map(|(name, address)| (address.value, name, address.span));
-    duplicates(
-        "topology::same_address",
-        "address",
-        "give each node an address of its own",
-        addresses,
-        problems,
-    );
-
-    let ids = switches
-        .iter()
-        .filter_map(|(name, raw)| raw.device_id.as_ref().map(|id| (id.value.0, *name, id.span)));
-    let hint = "give each switch an id of its own";
-    duplicates("topology::same_device_id", "device_id", hint, ids, problems);
-    let ids = switches
-        .iter()
-        .filter_map(|(name, raw)| raw.reporter_id.as_ref().map(|id| (id.value.0, *name, id.span)));
-    let hint = "give each switch an id of its own: endpoints tell switches apart by it";
-    duplicates("topology::same_reporter_id", "reporter_id", hint, ids, problems);
-
-    // Equal addresses have been reported; the MACs derived from them needn't be.
-    let mut addresses = HashSet::new();
-    let macs = hosts.iter().filter_map(|(name, raw)| {
-        let address = raw.address.as_ref()?;
-        let first = addresses.insert(address.value);
-        match &raw.mac {
-            Some(mac) => Some((format_mac(mac.value.0), *name, mac.span)),
-            None if first => Some((format_mac(derived_mac(address.value)), *name, address.span)),
-            None => None,
-        }
-    });
-    duplicates("topology::same_mac", "MAC", "give each host a MAC of its own", macs, problems);
-}
-
-fn format_mac(mac: [u8; 6]) -> String {
-    mac.map(|octet| format!("{octet:02x}")).join(":")
-}
-
-fn duplicates<'a, T: Hash + Eq + Display>(
-    code: &'static str,
-    what: &str,
-    hint: &str,
-    values: impl Iterator<Item = (T, &'a str, Span)>,
-    problems: &mut Problems,
-) {
-    let mut seen: HashMap<T, (&str, Span)> = HashMap::new();
-    for (value, name, span) in values {
-        if let Some((other, first)) = seen.get(&value) {
-            problems.push(
-                Problem::error(code, format!("`{name}` and `{other}` have the same {what} {value}"))
-                    .at(span, format!("{name}'s"))
-                    .at(*first, format!("{other}'s"))
-                    .hint(hint),
-            );
-        } else {
-            seen.insert(value, (name, span));
-        }
-    }
 }
 
 fn switch(raw: &raw::Switch, problems: &mut Problems) -> Option<Switch> {
@@ -297,7 +226,7 @@ impl Lacking {
 }
 
 fn check_end(
-    end: &Located<raw::Endpoint>,
+    end: &Located<values::Endpoint>,
     kinds: &HashMap<&str, Kind>,
     complete: bool,
     taken: &mut Taken,
@@ -318,7 +247,7 @@ fn check_end(
         let name = Located { value: node.clone(), span: end.span };
         let mut names: Vec<&str> = kinds.keys().copied().collect();
         names.sort_unstable();
-        raw::unknown("topology::unknown_node", "node", &name, names.into_iter(), problems);
+        values::unknown("topology::unknown_node", "node", &name, names.into_iter(), problems);
         return None;
     };
     let named = match (kind, port) {

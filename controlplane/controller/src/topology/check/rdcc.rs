@@ -81,23 +81,23 @@ pub(super) fn check(raw: &raw::Rdcc, limits: &Limits, problems: &mut Problems) -
     let before = problems.0.len();
     let base_rtt_ns = base_rtt(raw, limits, problems)?;
     let bdp = product(limits.access_bps, base_rtt_ns).max(1);
-    let credit_unit = size(&raw.credit_unit).or(limits.payload).unwrap_or(DEFAULT_CREDIT_UNIT);
+    let credit_unit = size(raw.credit_unit.as_ref()).or(limits.payload).unwrap_or(DEFAULT_CREDIT_UNIT);
     // Two units at least, so that one can be granted while the other arrives.
-    let budget = size(&raw.budget).unwrap_or_else(|| (2 * bdp).max(2 * credit_unit));
-    let unscheduled_budget = size(&raw.unscheduled_budget).unwrap_or(budget / 4);
-    let unscheduled_limit =
-        size(&raw.unscheduled_limit).unwrap_or_else(|| (unscheduled_budget / limits.senders).min(bdp));
+    let budget = size(raw.budget.as_ref()).unwrap_or_else(|| (2 * bdp).max(2 * credit_unit));
+    let unscheduled_budget = size(raw.unscheduled_budget.as_ref()).unwrap_or(budget / 4);
+    let unscheduled_limit = size(raw.unscheduled_limit.as_ref())
+        .unwrap_or_else(|| (unscheduled_budget / limits.senders).min(bdp));
     let params = RdccParams {
         base_rtt_ns,
         budget,
         unscheduled_budget,
         unscheduled_limit,
-        start_jitter_ns: time(&raw.start_jitter).unwrap_or(base_rtt_ns),
+        start_jitter_ns: time(raw.start_jitter.as_ref()).unwrap_or(base_rtt_ns),
         credit_unit,
-        grant_lifetime_ns: time(&raw.grant_lifetime)
+        grant_lifetime_ns: time(raw.grant_lifetime.as_ref())
             .unwrap_or_else(|| (4 * base_rtt_ns).max(MIN_LIFETIME_NS)),
-        backlog_threshold: size(&raw.backlog_threshold).unwrap_or(2 * bdp),
-        max_delay_ns: time(&raw.max_delay)
+        backlog_threshold: size(raw.backlog_threshold.as_ref()).unwrap_or(2 * bdp),
+        max_delay_ns: time(raw.max_delay.as_ref())
             .unwrap_or_else(|| (base_rtt_ns / 2).saturating_add(limits.drain_ns)),
     };
     check_budget(raw, &params, limits, problems);
@@ -229,10 +229,10 @@ fn pointing(mut problem: Problem, values: &[&Option<Located<Size>>]) -> Problem 
     problem
 }
 
-fn size(given: &Option<Located<Size>>) -> Option<u64> {
-    given.as_ref().map(|given| given.value.get())
+fn size(given: Option<&Located<Size>>) -> Option<u64> {
+    given.map(|given| given.value.get())
 }
 
-fn time(given: &Option<Located<Time>>) -> Option<u64> {
-    given.as_ref().map(|given| given.value.get())
+fn time(given: Option<&Located<Time>>) -> Option<u64> {
+    given.map(|given| given.value.get())
 }

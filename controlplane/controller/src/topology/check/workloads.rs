@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::decode::{Located, Problems};
 use super::super::fabric::Fabric;
-use super::super::raw::EndpointPort;
+use super::super::values::{self, EndpointPort};
 use super::super::{
     Domain, MessageShape, Mode, PortRef, Problem, REPORT_QUEUE, RdccParams, Role, Size, Span, Workload, raw,
 };
@@ -26,10 +26,10 @@ pub(super) fn check_references(file: &raw::File, problems: &mut Problems) {
         for name in raw.senders.iter().chain(&raw.receivers).flat_map(|list| &list.value) {
             host_exists(name, &hosts, problems);
         }
-        if let Some(bottleneck) = &raw.bottleneck {
-            if !switches.contains(&bottleneck.value.node.as_str()) {
-                unknown_switch(bottleneck, &switches, problems);
-            }
+        if let Some(bottleneck) = &raw.bottleneck
+            && !switches.contains(&bottleneck.value.node.as_str())
+        {
+            unknown_switch(bottleneck, &switches, problems);
         }
     }
 }
@@ -41,14 +41,14 @@ fn names<T>(entries: Option<&Vec<(Located<String>, T)>>) -> Vec<&str> {
 fn host_exists(name: &Located<String>, hosts: &[&str], problems: &mut Problems) -> bool {
     let exists = hosts.contains(&name.value.as_str());
     if !exists {
-        raw::unknown("topology::unknown_host", "host", name, hosts.iter().copied(), problems);
+        values::unknown("topology::unknown_host", "host", name, hosts.iter().copied(), problems);
     }
     exists
 }
 
-fn unknown_switch(bottleneck: &Located<raw::Endpoint>, switches: &[&str], problems: &mut Problems) {
+fn unknown_switch(bottleneck: &Located<values::Endpoint>, switches: &[&str], problems: &mut Problems) {
     let name = Located { value: bottleneck.value.node.clone(), span: bottleneck.span };
-    raw::unknown("topology::unknown_switch", "switch", &name, switches.iter().copied(), problems);
+    values::unknown("topology::unknown_switch", "switch", &name, switches.iter().copied(), problems);
 }
 
 pub(super) fn check(
@@ -61,15 +61,15 @@ pub(super) fn check(
     let mut seen: HashMap<&str, Span> = HashMap::new();
     let mut checked = Vec::new();
     for raw in file.workloads.iter().flatten() {
-        if let Some(name) = &raw.name {
-            if let Some(first) = seen.insert(&name.value, name.span) {
-                problems.push(
-                    Problem::error("topology::name", format!("there are two workloads `{}`", name.value))
-                        .at(name.span, "again here")
-                        .at(first, "first here")
-                        .hint("give each a name of its own"),
-                );
-            }
+        if let Some(name) = &raw.name
+            && let Some(first) = seen.insert(&name.value, name.span)
+        {
+            problems.push(
+                Problem::error("topology::name", format!("there are two workloads `{}`", name.value))
+                    .at(name.span, "again here")
+                    .at(first, "first here")
+                    .hint("give each a name of its own"),
+            );
         }
         checked.extend(workload(raw, domain, nodes, fabric, problems));
     }
@@ -89,14 +89,14 @@ fn workload(
     }
     let messages = messages(raw, domain, problems);
     let payload = raw.payload.as_ref().map_or(DEFAULT_PAYLOAD, |payload| payload.value.get());
-    if let Some(given) = &raw.payload {
-        if !RDMA_MTUS.contains(&payload) {
-            problems.push(
-                Problem::error("topology::payload", format!("{} isn't an RDMA MTU", given.value))
-                    .at(given.span, "")
-                    .hint("possible: 256B, 512B, 1024B, 2048B, 4096B"),
-            );
-        }
+    if let Some(given) = &raw.payload
+        && !RDMA_MTUS.contains(&payload)
+    {
+        problems.push(
+            Problem::error("topology::payload", format!("{} isn't an RDMA MTU", given.value))
+                .at(given.span, "")
+                .hint("possible: 256B, 512B, 1024B, 2048B, 4096B"),
+        );
     }
     let bottleneck = raw.bottleneck.as_ref().and_then(|end| bottleneck(end, nodes, problems));
     Some(Workload {
@@ -226,7 +226,7 @@ fn dscp_example(domain: &Domain, role: Role) -> String {
     format!("{{ dscp: {free}, role: {role}, class: {queue}, queue: {queue} }}")
 }
 
-fn bottleneck(end: &Located<raw::Endpoint>, nodes: &Nodes, problems: &mut Problems) -> Option<PortRef> {
+fn bottleneck(end: &Located<values::Endpoint>, nodes: &Nodes, problems: &mut Problems) -> Option<PortRef> {
     let node = &end.value.node;
     let Some(switch) = nodes.switches.get(node) else {
         let switches: Vec<&str> = nodes.switches.keys().map(String::as_str).collect();
