@@ -1,3 +1,47 @@
-//! The `crn` command.
+//! The `crn` command: simulate a topology, decode messages, configure switches.
+//!
+//! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
-fn main() {}
+mod decode;
+mod schema;
+mod sim_command;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// A programmable-switch Congestion Reporting Node: its simulator, its controller, its tools.
+#[derive(Parser)]
+#[command(version, about, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run a topology's workload in virtual time, with and without reports, and compare
+    Sim(sim_command::Args),
+    /// Decode one message given in hexadecimal
+    Decode(decode::Args),
+    /// Print the JSON Schema of topology files
+    Schema,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Sim(args) => sim_command::run(&args),
+        Command::Decode(args) => decode::run(&args),
+        Command::Schema => {
+            schema::run();
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(report) => {
+            eprintln!("{report:?}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,33 @@
-//! A fabric in virtual time: softswitch, endpoints and links.
+//! A fabric in virtual time: the compiled P4 program on every switch, the real controller over the real P4Runtime
+//! messages, the real endpoint machines on every host, and links between them.
+//!
+//! A run depends on its topology, scheme and seed only: no clock is read, and events of one instant keep their order.
+//! [`run`] gives the figures of one scheme; [`report`] makes tables, pictures and pages of several.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | `fabric` | switches, links and hosts, and the loop that moves frames between them |
+//! | `host` | one host: its NIC, its RoCEv2 endpoint, its RDCC sender and receiver |
+//! | `workload` | batches of messages and what became of them |
+//! | `control` | the controller, its requests travelling in virtual time |
+
+mod control;
+mod event;
+mod fabric;
+mod host;
+mod link;
+mod measure;
+mod parameters;
+mod pipeline;
+pub mod report;
+mod run;
+mod scheme;
+mod summary;
+mod workload;
+
+pub use link::FRAME_OVERHEAD;
+pub use measure::QueueTrace;
+pub use pipeline::{Pipeline, PipelineError};
+pub use run::{Outcome, Progress, RunError, run};
+pub use scheme::Scheme;
+pub use summary::{Bottleneck, Messages, Quantiles, Rdcc, Reports, Slowdown, Summary, Tail};

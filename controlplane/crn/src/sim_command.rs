@@ -1,0 +1,221 @@
+//! `crn sim`: runs topologies in virtual time and compares the schemes.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::IsTerminal as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use comfy_table::{CellAlignment, Table, presets};
+use controller::topology::{self, MessageShape, Mode, Topology};
+use indicatif::{ProgressBar, ProgressStyle};
+use miette::{Context as _, IntoDiagnostic as _, Result, miette};
+use sim::report::{chart, page, table};
+use sim::{Outcome, Pipeline, Scheme};
+
+/// Arguments of `crn sim`.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Topology files
+    #[arg(required = true, value_name = "TOPOLOGY")]
+    topologies: Vec<PathBuf>,
+    /// Run only this scheme; without it all three run and are compared
+    #[arg(long, value_enum)]
+    scheme: Option<SchemeName>,
+    /// Seed of every random choice; the same seed gives the same result on any machine
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object a scheme, a line each, instead of a table
+    #[arg(long)]
+    json: bool,
+    /// Write summary.json, queue.svg and index.html here (with several topologies, a folder each)
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Run the switches with this BMv2 JSON instead of the built-in one
+    #[arg(long, value_name = "FILE")]
+    pipeline: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum SchemeName {
+    /// Line rate and go-back-N, nothing else
+    None,
+    /// Budget and grants, deaf to reports
+    Rdcc,
+    /// Budget and grants, reports heard
+    #[value(name = "rdcc+crn")]
+    RdccCrn,
+}
+
+impl From<SchemeName> for Scheme {
+    fn from(name: SchemeName) -> Self {
+        match name {
+            SchemeName::None => Self::None,
+            SchemeName::Rdcc => Self::Rdcc,
+            SchemeName::RdccCrn => Self::RdccCrn,
+        }
+    }
+}
+
+/// Everything that ran of one topology.
+struct Comparison {
+    topology: Topology,
+    description: String,
+    outcomes: Vec<Outcome>,
+}
+
+impl Comparison {
+    fn new(topology: Topology, outcomes: Vec<Outcome>) -> Self {
+        let description = topology.workloads.first().map_or_else(String::new, |workload| {
+            let receivers: BTreeSet<_> = workload.pairs.iter().map(|(_, receiver)| receiver).collect();
+            let messages: Vec<_> = workload.messages.iter().map(message).collect();
+            format!(
+                "{} senders to {}, {} batches of {} each; figures of the queue at {}",
+                workload.pairs.len(),
+                if receivers.len() == 1 {
+                    "1 receiver".to_owned()
+                } else {
+                    format!("{} receivers", receivers.len())
+                },
+                workload.batches,
+                messages.join(" and "),
+                workload.bottleneck,
+            )
+        });
+        Self { topology, description, outcomes }
+    }
+
+    fn section<'a>(&'a self, picture: &'a str) -> page::Section<'a> {
+        page::Section {
+            name: &self.topology.name,
+            description: &self.description,
+            outcomes: &self.outcomes,
+            picture,
+        }
+    }
+}
+
+fn message(shape: &MessageShape) -> String {
+    let mode = match shape.mode {
+        Mode::Scheduled => "scheduled",
+        Mode::Unscheduled => "unscheduled",
+    };
+    let size = match shape.size {
+        size if size % (1 << 20) == 0 => format!("{} MiB", size >> 20),
+        size if size % (1 << 10) == 0 => format!("{} KiB", size >> 10),
+        size => format!("{size} octets"),
+    };
+    format!("{size} ({mode})")
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<()> {
+    // Everything is read and checked before anything runs: a wrong second file must not cost a run of the first.
+    let topologies = args.topologies.iter().map(|path| load(path)).collect::<Result<Vec<_>>>()?;
+    let pipeline = match &args.pipeline {
+        Some(path) => {
+            let json = fs::read(path)
+                .into_diagnostic()
+                .wrap_err_with(|| format!("can't read {}", path.display()))?;
+            Pipeline::from_json(&json)
+                .into_diagnostic()
+                .wrap_err_with(|| format!("{} can't be run", path.display()))?
+        }
+        None => Pipeline::built_in().into_diagnostic()?,
+    };
+    let schemes = args.scheme.map_or_else(|| Scheme::ALL.to_vec(), |name| vec![name.into()]);
+
+    let mut comparisons = Vec::new();
+    for topology in topologies {
+        let mut outcomes = Vec::new();
+        for &scheme in &schemes {
+            let bar = progress_bar(&topology, scheme, args.json);
+            let outcome = sim::run(&topology, &pipeline, scheme, args.seed, &mut |progress| {
+                bar.set_length(progress.batches);
+                bar.set_position(progress.completed);
+            });
+            bar.finish_and_clear();
+            let outcome = outcome
+                .into_diagnostic()
+                .wrap_err_with(|| format!("{} with {}", topology.name, scheme.name()))?;
+            if args.json {
+                println!("{}", serde_json::to_string(&outcome.summary).into_diagnostic()?);
+            }
+            outcomes.push(outcome);
+        }
+        let comparison = Comparison::new(topology, outcomes);
+        if !args.json {
+            print_table(&comparison);
+        }
+        comparisons.push(comparison);
+    }
+    if let Some(out) = &args.out {
+        write_all(out, &comparisons)?;
+        if !args.json {
+            println!("Pictures and figures: {}", out.join("index.html").display());
+        }
+    }
+    Ok(())
+}
+
+fn load(path: &Path) -> Result<Topology> {
+    let topology = topology::load(path)?;
+    for warning in &topology.warnings {
+        eprintln!("{warning:?}");
+    }
+    Ok(topology)
+}
+
+fn progress_bar(topology: &Topology, scheme: Scheme, hidden: bool) -> ProgressBar {
+    if hidden || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(1);
+    let style = ProgressStyle::with_template("{msg:28} {bar:40} {pos}/{len} batches")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style);
+    bar.set_message(format!("{} {}", topology.name, scheme.name()));
+    bar
+}
+
+fn print_table(comparison: &Comparison) {
+    println!("{}: {}", comparison.topology.name, comparison.description);
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(table::COLUMNS.iter().map(|column| column.heading));
+    for outcome in &comparison.outcomes {
+        table.add_row(table::COLUMNS.iter().map(|column| (column.cell)(&outcome.summary)));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("{table}\n");
+}
+
+fn write_all(out: &Path, comparisons: &[Comparison]) -> Result<()> {
+    if let [only] = comparisons {
+        return write_one(out, only);
+    }
+    for comparison in comparisons {
+        write_one(&out.join(&comparison.topology.name), comparison)?;
+    }
+    let pictures: Vec<_> = comparisons.iter().map(|c| format!("{}/queue.svg", c.topology.name)).collect();
+    let sections: Vec<_> = comparisons.iter().zip(&pictures).map(|(c, picture)| c.section(picture)).collect();
+    write(&out.join("index.html"), &page::html("Congestion with and without reports", &sections))
+}
+
+fn write_one(dir: &Path, comparison: &Comparison) -> Result<()> {
+    fs::create_dir_all(dir).into_diagnostic().wrap_err_with(|| format!("can't make {}", dir.display()))?;
+    let name = &comparison.topology.name;
+    let summaries: Vec<_> = comparison.outcomes.iter().map(|outcome| &outcome.summary).collect();
+    let summary = serde_json::json!({ "topology": name, "schemes": summaries });
+    let title = format!("{name}: the queue at {}", comparison.outcomes.first().map_or("", |o| &o.bottleneck));
+    let svg = chart::queue_svg(&title, &comparison.outcomes).map_err(|error| miette!("{error}"))?;
+    write(&dir.join("summary.json"), &format!("{summary:#}\n"))?;
+    write(&dir.join("queue.svg"), &svg)?;
+    write(&dir.join("index.html"), &page::html(name, &[comparison.section("queue.svg")]))
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    fs::write(path, text).into_diagnostic().wrap_err_with(|| format!("can't write {}", path.display()))
+}

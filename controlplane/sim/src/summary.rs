@@ -1,0 +1,101 @@
+//! The figures of one run, as `crn sim --json` prints them.
+
+use serde::Serialize;
+
+/// One run's figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// The scheme that ran: `none`, `rdcc` or `rdcc+crn`.
+    pub scheme: &'static str,
+    /// The seed of every random choice.
+    pub seed: u64,
+    /// What became of the messages.
+    pub messages: Messages,
+    /// Payload octets of completed messages over the batches' durations, in Mbit/s.
+    pub goodput_mbps: f64,
+    /// The bottleneck queue that the topology names.
+    pub bottleneck: Bottleneck,
+    /// Reports that the switches sent, read from their counters over P4Runtime.
+    pub reports: Reports,
+    /// The receivers' credit accounting; all zero where RDCC doesn't run.
+    pub rdcc: Rdcc,
+}
+
+/// Messages sent and completed, and how long they took.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Messages {
+    /// Messages handed to the senders.
+    pub sent: u64,
+    /// Messages whose last octet reached the receiver.
+    pub completed: u64,
+    /// Completion time from the batch's start, all messages, in microseconds.
+    pub fct_us: Quantiles,
+    /// Completion time as a multiple of the ideal.
+    pub slowdown: Slowdown,
+}
+
+/// A distribution in three figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+/// Slowdowns by transmission mode (RDCC, Transmission Mode Selection).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Slowdown {
+    /// Messages that wait for credit.
+    pub scheduled: Tail,
+    /// Messages that don't.
+    pub unscheduled: Tail,
+}
+
+/// A median and a tail.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tail {
+    /// The median.
+    pub p50: f64,
+    /// The 99th percentile.
+    pub p99: f64,
+}
+
+/// The bottleneck queue.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// The largest occupancy, in octets.
+    pub queue_peak_octets: u64,
+    /// The time-weighted mean occupancy while batches ran, in octets.
+    pub queue_mean_octets: f64,
+    /// The queue's threshold `B_th`, in octets.
+    pub b_th_octets: u64,
+    /// Packets refused by admission or dropped at the tail.
+    pub drops: u64,
+    /// Octets delivered, headers included, over what the link could carry, averaged over the batches.
+    pub utilisation: f64,
+}
+
+/// Congestion reports.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Reports {
+    /// `CONGESTION_REPORT`s about scheduled traffic.
+    pub congestion_to_receiver: u64,
+    /// `CONGESTION_REPORT`s about unscheduled traffic.
+    pub congestion_to_sender: u64,
+    /// Reports held back by a flow's interval or a port's limit.
+    pub suppressed: u64,
+}
+
+/// RDCC, Receiver Credit Budget.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Rdcc {
+    /// G of each receiver, in octets.
+    pub budget_octets: u64,
+    /// The most that was granted or announced and not yet received, at the worst receiver, in octets.
+    pub outstanding_peak_octets: u64,
+    /// How often a receiver's outstanding credit exceeded its budget, over all receivers.
+    pub invariant_violations: u64,
+}
