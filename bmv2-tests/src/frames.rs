@@ -8,6 +8,8 @@ pub const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 pub const REPORTER_ID: u32 = 77;
 /// The address that reports come from.
 pub const REPORTER_ADDRESS: [u8; 4] = [10, 255, 0, 1];
+/// The address that reports about IPv6 come from, `fd00::ff01`.
+pub const REPORTER_ADDRESS_6: u128 = 0xfd00 << 112 | 0xff01;
 /// The domain's RDCC port.
 pub const RDCC_PORT: u16 = 52100;
 /// RoCEv2's UDP port.
@@ -21,12 +23,25 @@ pub const CONTROL: u8 = 48;
 /// DSCP without a role.
 pub const NO_ROLE: u8 = 0;
 
-/// Octets of headers of a data frame: Ethernet 14, IPv4 20, UDP 8.
+/// Octets of headers of an IPv4 data frame: Ethernet 14, IPv4 20, UDP 8.
 pub const HEADERS: usize = 42;
+/// Octets of headers of an IPv6 data frame: Ethernet 14, IPv6 40, UDP 8.
+pub const HEADERS_6: usize = 62;
 
-/// A data frame of a host of the test bed: host N is 10.0.0.N, behind port N.
+/// Internet protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+/// A data frame of a host of the test bed: host N is 10.0.0.N and `fd00::N`, behind port N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
+    /// IPv4 or IPv6.
+    pub family: Family,
     /// Sending host.
     pub src: u8,
     /// Receiving host.
@@ -37,9 +52,9 @@ pub struct Data {
     pub dscp: u8,
     /// ECN field.
     pub ecn: u8,
-    /// TTL.
+    /// TTL or hop limit.
     pub ttl: u8,
-    /// Octets of the whole frame; at least [`HEADERS`].
+    /// Octets of the whole frame; at least [`HEADERS`] or [`HEADERS_6`].
     pub octets: usize,
     /// Written into the payload, so that frames can be told apart.
     pub mark: u8,
@@ -49,7 +64,17 @@ impl Data {
     /// Scheduled RoCEv2 data from host 1 to host 2.
     #[must_use]
     pub const fn scheduled(octets: usize) -> Data {
-        Data { src: 1, dst: 2, ports: (50000, ROCE_PORT), dscp: SCHEDULED, ecn: 0, ttl: 64, octets, mark: 0 }
+        Data {
+            family: Family::V4,
+            src: 1,
+            dst: 2,
+            ports: (50000, ROCE_PORT),
+            dscp: SCHEDULED,
+            ecn: 0,
+            ttl: 64,
+            octets,
+            mark: 0,
+        }
     }
 
     /// Unscheduled RoCEv2 data from host 1 to host 2.
@@ -77,25 +102,43 @@ impl Data {
     }
 
     fn frame(&self, dst_mac: [u8; 6], src_mac: [u8; 6], ttl: u8) -> Vec<u8> {
-        let payload = vec![self.mark; self.octets.saturating_sub(HEADERS)];
-        let mut udp = udp(self.ports, &payload);
-        let (src, dst) = (host_address(self.src), host_address(self.dst));
-        set_udp_checksum(&mut udp, src, dst);
+        let headers = match self.family {
+            Family::V4 => HEADERS,
+            Family::V6 => HEADERS_6,
+        };
+        let payload = vec![self.mark; self.octets.saturating_sub(headers)];
+        let udp = udp(self.ports, &payload);
         let tos = self.dscp << 2 | self.ecn;
-        let ip = ipv4(IpFields { tos, id: 1, flags: 0, ttl, src, dst }, &udp);
-        ethernet(dst_mac, src_mac, &ip)
+        match self.family {
+            Family::V4 => {
+                let (src, dst) = (host_address(self.src), host_address(self.dst));
+                ethernet(dst_mac, src_mac, &ipv4(IpFields { tos, id: 1, flags: 0, ttl, src, dst }, udp))
+            }
+            Family::V6 => {
+                let (src, dst) = (host_address_6(self.src), host_address_6(self.dst));
+                ethernet_6(dst_mac, src_mac, &ipv6(Ip6Fields { tos, label: 0x12345, ttl, src, dst }, udp))
+            }
+        }
     }
 
     /// The hash that the switch knows the flow by: CRC-32 of addresses, protocol and ports.
     #[must_use]
     pub fn flow_hash(&self) -> u32 {
-        let mut tuple = Vec::with_capacity(13);
-        tuple.extend(host_address(self.src));
-        tuple.extend(host_address(self.dst));
+        let mut tuple = self.addresses();
         tuple.push(17);
         tuple.extend(self.ports.0.to_be_bytes());
         tuple.extend(self.ports.1.to_be_bytes());
         crc32fast::hash(&tuple)
+    }
+
+    /// Source and destination.
+    fn addresses(&self) -> Vec<u8> {
+        match self.family {
+            Family::V4 => [host_address(self.src), host_address(self.dst)].concat(),
+            Family::V6 => {
+                [host_address_6(self.src), host_address_6(self.dst)].map(u128::to_be_bytes).concat()
+            }
+        }
     }
 }
 
@@ -123,13 +166,19 @@ impl Report {
         if self.about.dscp == SCHEDULED { self.about.dst } else { self.about.src }
     }
 
-    /// The frame as it leaves, 90 octets: Ethernet 14, IPv4 20, UDP 8, RDCC header 16, body 24, addresses 8.
+    /// The frame as it leaves. IPv4, 90 octets: Ethernet 14, IPv4 20, UDP 8, RDCC header 16, body 24, addresses 8.
+    /// IPv6, 134 octets: Ethernet 14, IPv6 40, UDP 8, RDCC header 16, body 24, addresses 32.
     #[must_use]
     pub fn frame(&self) -> Vec<u8> {
-        let mut message = Vec::with_capacity(48);
+        let addresses = self.about.addresses();
+        let family = match self.about.family {
+            Family::V4 => 4,
+            Family::V6 => 6,
+        };
+        let mut message = Vec::with_capacity(72);
         // RDCC, Message Formats: version 1, type 6, length of the whole message, no association, no flags.
         message.extend([0x10, 6]);
-        message.extend(48u16.to_be_bytes());
+        message.extend(u16::try_from(40 + addresses.len()).unwrap_or_default().to_be_bytes());
         message.extend([0; 4]);
         message.extend([0; 4]);
         message.extend(self.sequence.to_be_bytes());
@@ -138,21 +187,32 @@ impl Report {
         message.extend(self.queue_depth.to_be_bytes());
         message.extend(self.threshold.to_be_bytes());
         let direction = if self.about.dscp == SCHEDULED { 1 } else { 2 };
-        message.extend([self.degree, direction, 4, 17]);
+        message.extend([self.degree, direction, family, 17]);
         message.extend(self.about.ports.0.to_be_bytes());
         message.extend(self.about.ports.1.to_be_bytes());
         message.extend(self.rate.to_be_bytes());
-        message.extend(host_address(self.about.src));
-        message.extend(host_address(self.about.dst));
+        message.extend(addresses);
 
-        let hash = u16::try_from(self.about.flow_hash() >> 16 & 0x3fff).unwrap_or_default();
-        let mut udp = udp((0xc000 | hash, RDCC_PORT), &message);
-        let to = host_address(self.to());
-        set_udp_checksum(&mut udp, REPORTER_ADDRESS, to);
+        let hash = self.about.flow_hash();
+        let port = 0xc000 | u16::try_from(hash >> 16 & 0x3fff).unwrap_or_default();
+        let udp = udp((port, RDCC_PORT), &message);
+        let (tos, mac) = (CONTROL << 2, host_mac(self.to()));
         // The switch makes it with TTL 64 and routes it like any other packet.
-        let fields =
-            IpFields { tos: CONTROL << 2, id: 0, flags: 0x4000, ttl: 63, src: REPORTER_ADDRESS, dst: to };
-        ethernet(host_mac(self.to()), ROUTER_MAC, &ipv4(fields, &udp))
+        match self.about.family {
+            Family::V4 => {
+                let (src, dst) = (REPORTER_ADDRESS, host_address(self.to()));
+                ethernet(
+                    mac,
+                    ROUTER_MAC,
+                    &ipv4(IpFields { tos, id: 0, flags: 0x4000, ttl: 63, src, dst }, udp),
+                )
+            }
+            Family::V6 => {
+                let (src, dst) = (REPORTER_ADDRESS_6, host_address_6(self.to()));
+                let label = hash & 0xf_ffff;
+                ethernet_6(mac, ROUTER_MAC, &ipv6(Ip6Fields { tos, label, ttl: 63, src, dst }, udp))
+            }
+        }
     }
 }
 
@@ -160,6 +220,12 @@ impl Report {
 #[must_use]
 pub const fn host_address(host: u8) -> [u8; 4] {
     [10, 0, 0, host]
+}
+
+/// `fd00::N`.
+#[must_use]
+pub const fn host_address_6(host: u8) -> u128 {
+    0xfd00 << 112 | host as u128
 }
 
 /// `02:00:00:00:00:N`.
@@ -175,6 +241,7 @@ pub fn renew_ip_checksum(frame: &mut [u8]) {
     frame[24..26].copy_from_slice(&sum.to_be_bytes());
 }
 
+#[derive(Clone, Copy)]
 struct IpFields {
     tos: u8,
     id: u16,
@@ -184,16 +251,26 @@ struct IpFields {
     dst: [u8; 4],
 }
 
-fn ethernet(dst: [u8; 6], src: [u8; 6], ip: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(14 + ip.len());
-    frame.extend(dst);
-    frame.extend(src);
-    frame.extend([8, 0]);
-    frame.extend(ip);
-    frame
+#[derive(Clone, Copy)]
+struct Ip6Fields {
+    tos: u8,
+    label: u32,
+    ttl: u8,
+    src: u128,
+    dst: u128,
 }
 
-fn ipv4(fields: IpFields, datagram: &[u8]) -> Vec<u8> {
+fn ethernet(dst: [u8; 6], src: [u8; 6], ip: &[u8]) -> Vec<u8> {
+    [&dst, &src, &[0x08, 0x00][..], ip].concat()
+}
+
+fn ethernet_6(dst: [u8; 6], src: [u8; 6], ip: &[u8]) -> Vec<u8> {
+    [&dst, &src, &[0x86, 0xdd][..], ip].concat()
+}
+
+/// A whole packet; sets the checksums.
+fn ipv4(fields: IpFields, mut datagram: Vec<u8>) -> Vec<u8> {
+    set_udp_checksum(&mut datagram, &fields.src, &fields.dst);
     let length = u16::try_from(20 + datagram.len()).unwrap_or(u16::MAX);
     let mut ip = vec![0x45, fields.tos];
     ip.extend(length.to_be_bytes());
@@ -204,6 +281,20 @@ fn ipv4(fields: IpFields, datagram: &[u8]) -> Vec<u8> {
     ip.extend(fields.dst);
     let sum = checksum(&ip);
     ip[10..12].copy_from_slice(&sum.to_be_bytes());
+    ip.extend(datagram);
+    ip
+}
+
+/// A whole packet; sets the checksum.
+fn ipv6(fields: Ip6Fields, mut datagram: Vec<u8>) -> Vec<u8> {
+    let (src, dst) = (fields.src.to_be_bytes(), fields.dst.to_be_bytes());
+    set_udp_checksum(&mut datagram, &src, &dst);
+    let first = 6 << 28 | u32::from(fields.tos) << 20 | fields.label;
+    let mut ip = first.to_be_bytes().to_vec();
+    ip.extend(u16::try_from(datagram.len()).unwrap_or(u16::MAX).to_be_bytes());
+    ip.extend([17, fields.ttl]);
+    ip.extend(src);
+    ip.extend(dst);
     ip.extend(datagram);
     ip
 }
@@ -219,10 +310,9 @@ fn udp(ports: (u16, u16), payload: &[u8]) -> Vec<u8> {
     udp
 }
 
-fn set_udp_checksum(udp: &mut [u8], src: [u8; 4], dst: [u8; 4]) {
-    let mut covered = Vec::with_capacity(12 + udp.len());
-    covered.extend(src);
-    covered.extend(dst);
+/// Over the pseudo header (RFC 768, RFC 8200): the same sum for both families' forms of it.
+fn set_udp_checksum(udp: &mut [u8], src: &[u8], dst: &[u8]) {
+    let mut covered = [src, dst].concat();
     covered.extend([0, 17]);
     covered.extend_from_slice(&udp[4..6]);
     covered.extend_from_slice(udp);

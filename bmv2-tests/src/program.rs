@@ -1,5 +1,6 @@
 //! The compiled P4 program under test.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -51,8 +52,7 @@ impl Program {
         let info =
             p4runtime::p4info::parse_text(&text).map_err(|error| TargetError::program(&path, &error))?;
         let index = P4InfoIndex::new(info.clone()).map_err(|error| TargetError::program(&path, &error))?;
-        let sha256 = Sha256::digest(&json).iter().map(|octet| format!("{octet:02x}")).collect();
-        Ok(Program { json, index, info, sha256 })
+        Ok(Program { sha256: sha256(&json), json, index, info })
     }
 
     /// The program as a switch takes it.
@@ -64,6 +64,14 @@ impl Program {
             cookie: Some(Cookie { cookie: 1 }),
         }
     }
+}
+
+fn sha256(octets: &[u8]) -> String {
+    let mut text = String::with_capacity(64);
+    for octet in Sha256::digest(octets) {
+        let _ = write!(text, "{octet:02x}");
+    }
+    text
 }
 
 fn read(path: &PathBuf) -> Result<Vec<u8>, TargetError> {

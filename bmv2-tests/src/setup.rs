@@ -96,11 +96,11 @@ pub enum Entry {
 #[serde(rename_all = "snake_case")]
 pub enum Key {
     /// One value.
-    Exact(String, u64),
+    Exact(String, Value),
     /// A prefix and its length.
-    Lpm(String, u64, i32),
+    Lpm(String, Value, i32),
     /// Both ends included.
-    Range(String, u64, u64),
+    Range(String, Value, Value),
 }
 
 /// An action with arguments in the order of its parameters, or a way into an action profile.
@@ -108,7 +108,7 @@ pub enum Key {
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     /// An action.
-    Action(String, Vec<u64>),
+    Action(String, Vec<Value>),
     /// A member.
     Member(u32),
     /// A group.
@@ -118,8 +118,43 @@ pub enum Call {
 impl Call {
     /// An action with its arguments.
     #[must_use]
-    pub fn action(name: &str, arguments: &[u64]) -> Call {
-        Call::Action(name.to_owned(), arguments.to_vec())
+    pub fn action(name: &str, arguments: &[u128]) -> Call {
+        Call::Action(name.to_owned(), arguments.iter().map(|&argument| argument.into()).collect())
+    }
+}
+
+/// A value of a field: a number in JSON, beyond 64 bits a text of hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
+pub struct Value(pub u128);
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Number(u64),
+    Hex(String),
+}
+
+impl From<u128> for Value {
+    fn from(value: u128) -> Value {
+        Value(value)
+    }
+}
+
+impl From<Value> for Written {
+    fn from(value: Value) -> Written {
+        u64::try_from(value.0).map_or_else(|_| Written::Hex(format!("{:x}", value.0)), Written::Number)
+    }
+}
+
+impl TryFrom<Written> for Value {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(written: Written) -> Result<Value, Self::Error> {
+        match written {
+            Written::Number(number) => Ok(Value(number.into())),
+            Written::Hex(digits) => u128::from_str_radix(&digits, 16).map(Value),
+        }
     }
 }
 
@@ -204,7 +239,7 @@ fn clone_session(id: u32, port: u16) -> entity::Entity {
 }
 
 fn field_match(key: &Key, table: &Table) -> Result<api::FieldMatch, TargetError> {
-    let encode = |value: u64| bytes::encode(value.into());
+    let encode = |value: Value| bytes::encode(value.0);
     let (name, wanted) = match key {
         Key::Exact(name, value) => {
             (name, field_match::FieldMatchType::Exact(field_match::Exact { value: encode(*value) }))
@@ -251,7 +286,7 @@ fn action(call: &Call, program: &Program) -> Result<api::Action, TargetError> {
         .params
         .iter()
         .zip(arguments)
-        .map(|(param, &value)| api::action::Param { param_id: param.id, value: bytes::encode(value.into()) })
+        .map(|(param, &value)| api::action::Param { param_id: param.id, value: bytes::encode(value.0) })
         .collect();
     Ok(api::Action { action_id: action.id, params })
 }

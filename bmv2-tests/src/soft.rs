@@ -1,6 +1,7 @@
 //! softswitch in this process, in virtual time, set up through its P4Runtime layer.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use p4runtime::index::Object as _;
 use p4runtime::p4::v1::{CounterEntry, Entity, ReadRequest, entity};
@@ -17,8 +18,11 @@ const DEVICE: u64 = 1;
 const BEGIN_NS: u64 = 1_000_000_000;
 
 /// softswitch.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Soft;
+#[derive(Clone, Debug, Default)]
+pub struct Soft {
+    /// The program to run; this work tree's if none is given.
+    pub program: Option<Arc<Program>>,
+}
 
 impl Target for Soft {
     fn name(&self) -> &'static str {
@@ -30,7 +34,10 @@ impl Target for Soft {
     }
 
     fn run(&self, case: &Case) -> Result<Observed, TargetError> {
-        let program = Program::load()?;
+        let program = match &self.program {
+            Some(program) => Arc::clone(program),
+            None => Arc::new(Program::load()?),
+        };
         let mut play = Play::new(case, &program)?;
         for step in &case.script {
             match step {
@@ -130,7 +137,7 @@ impl Play {
                 .runtime
                 .read(&request)
                 .map_err(|status| TargetError::switch("counters", &status.message))?;
-            cells.extend(read.into_iter().filter_map(|entity| counted(entity, counter.alias())));
+            cells.extend(read.iter().filter_map(|entity| counted(entity, counter.alias())));
         }
         Ok(cells)
     }

@@ -67,6 +67,25 @@ pub trait Target {
     fn run(&self, case: &Case) -> Result<Observed, TargetError>;
 }
 
+/// Says all that is wrong with a run: why it ended early, and what differs from what was wanted.
+///
+/// # Errors
+/// The text, if anything is wrong.
+pub fn judge(
+    result: &Result<Observed, TargetError>,
+    differences: impl Fn(&Observed) -> Vec<String>,
+) -> Result<(), String> {
+    let wrong = match result {
+        Ok(observed) => differences(observed),
+        Err(error) => {
+            let mut wrong = vec![error.to_string()];
+            wrong.extend(error.observed().map(differences).unwrap_or_default());
+            wrong
+        }
+    };
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n  ")) }
+}
+
 /// Why a case couldn't be run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TargetError {
@@ -129,9 +148,9 @@ fn said(log: &str) -> String {
 }
 
 /// A counter cell as P4Runtime gives it, unless it is 0.
-pub(crate) fn counted(entity: Entity, counter: &str) -> Option<((String, u64), Count)> {
-    let Some(entity::Entity::CounterEntry(entry)) = entity.entity else { return None };
-    let (index, data) = (entry.index?, entry.data?);
+pub(crate) fn counted(entity: &Entity, counter: &str) -> Option<((String, u64), Count)> {
+    let Some(entity::Entity::CounterEntry(entry)) = &entity.entity else { return None };
+    let (index, data) = (entry.index.as_ref()?, entry.data.as_ref()?);
     let count = Count {
         packets: u64::try_from(data.packet_count).unwrap_or_default(),
         octets: u64::try_from(data.byte_count).unwrap_or_default(),

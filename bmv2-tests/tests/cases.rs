@@ -7,12 +7,12 @@ use bmv2_tests::bmv2::Bmv2;
 use bmv2_tests::case::Case;
 use bmv2_tests::cases;
 use bmv2_tests::soft::Soft;
-use bmv2_tests::target::{Presence, Target};
+use bmv2_tests::target::{Presence, Target, judge};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let targets: [Arc<dyn Target + Send + Sync>; 2] = [Arc::new(Soft), Arc::new(Bmv2)];
+    let targets: [Arc<dyn Target + Send + Sync>; 2] = [Arc::new(Soft::default()), Arc::new(Bmv2)];
     let mut trials = Vec::new();
     let mut absent = Vec::new();
     for target in targets {
@@ -46,16 +46,6 @@ fn main() -> ExitCode {
 }
 
 fn run(target: &dyn Target, case: &Case) -> Result<(), Failed> {
-    let (fault, differences) = match target.run(case) {
-        Ok(observed) => (String::new(), case.differences(&observed)),
-        Err(error) => {
-            let differences = error.observed().map(|observed| case.differences(observed));
-            (format!("\n  {error}"), differences.unwrap_or_default())
-        }
-    };
-    if fault.is_empty() && differences.is_empty() {
-        return Ok(());
-    }
-    let differences: String = differences.iter().map(|difference| format!("\n  {difference}")).collect();
-    Err(format!("{}{fault}{differences}", case.rule).into())
+    judge(&target.run(case), |observed| case.differences(observed))
+        .map_err(|wrong| format!("{}\n  {wrong}", case.rule).into())
 }

@@ -7,7 +7,7 @@ use bmv2_tests::cases;
 use bmv2_tests::program::Program;
 use bmv2_tests::recording::{self, HOW_TO_RECORD, Recording};
 use bmv2_tests::soft::Soft;
-use bmv2_tests::target::Target as _;
+use bmv2_tests::target::{Target as _, judge};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 fn main() -> ExitCode {
@@ -34,17 +34,7 @@ fn replay(name: &str) -> Result<(), Failed> {
     if let Some(why) = recording.stale(case.as_ref(), &program) {
         return Err(why.into());
     }
-    let replayed = Soft.run(&recording.to_case());
-    let (fault, differences) = match &replayed {
-        Ok(observed) => (String::new(), recording.differences(observed)),
-        Err(error) => {
-            let differences = error.observed().map(|observed| recording.differences(observed));
-            (format!("\n  {error}"), differences.unwrap_or_default())
-        }
-    };
-    if fault.is_empty() && differences.is_empty() {
-        return Ok(());
-    }
-    let differences: String = differences.iter().map(|difference| format!("\n  {difference}")).collect();
-    Err(format!("softswitch differs from {}:{fault}{differences}", recording.origin()).into())
+    let replayed = Soft::default().run(&recording.to_case());
+    judge(&replayed, |observed| recording.differences(observed))
+        .map_err(|wrong| format!("softswitch differs from {}:\n  {wrong}", recording.origin()).into())
 }

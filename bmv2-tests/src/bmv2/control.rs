@@ -47,7 +47,7 @@ pub(super) async fn counters(
         let all = CounterEntry { counter_id: counter.id(), index: None, data: None };
         let asked = vec![Entity { entity: Some(entity::Entity::CounterEntry(all)) }];
         let read = client.read(asked).await.map_err(|error| TargetError::switch("counters", &error))?;
-        cells.extend(read.into_iter().filter_map(|entity| counted(entity, counter.alias())));
+        cells.extend(read.iter().filter_map(|entity| counted(entity, counter.alias())));
     }
     Ok(cells)
 }

@@ -101,7 +101,7 @@ fn run_in_namespace(case: &Case, program: &Program) -> Result<Observed, TargetEr
     let mut client = runtime
         .block_on(control::configure(program, updates))
         .map_err(|error| TargetError::switch(&process.last_words(), &error))?;
-    process.set_queues(&case.setup.ports)?;
+    process::set_queues(&case.setup.ports)?;
     let mut play = Play { wires, began: Instant::now(), observed: Observed::default() };
     play.script(&case.script, &process)?;
     play.observed.counters = runtime.block_on(control::counters(&mut client, program))?;

@@ -57,40 +57,40 @@ impl Process {
         Ok(Process { child, folder })
     }
 
-    /// Sets rates and depths, the same for all queues of a port.
-    pub(super) fn set_queues(&self, ports: &[Port]) -> Result<(), TargetError> {
-        let mut commands = String::new();
-        for port in ports {
-            let _ = writeln!(commands, "set_queue_depth {} {}", port.depth_packets, port.port);
-            if let Some(rate) = port.rate_pps {
-                let _ = writeln!(commands, "set_queue_rate {rate} {}", port.port);
-            }
-        }
-        let cli = |error: &dyn std::fmt::Display| TargetError::switch(CLI, error);
-        let mut child = Command::new(CLI)
-            .args(["--thrift-port", THRIFT_PORT])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| cli(&error))?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(commands.as_bytes()).map_err(|error| cli(&error))?;
-        }
-        let output = child.wait_with_output().map_err(|error| cli(&error))?;
-        let said = String::from_utf8_lossy(&output.stdout);
-        if output.status.success() && !said.contains("Error") && !said.contains("Invalid") {
-            return Ok(());
-        }
-        Err(TargetError::Switch(format!("{CLI}: {said}{}", String::from_utf8_lossy(&output.stderr))))
-    }
-
     /// The end of what the switch wrote.
     pub(super) fn last_words(&self) -> String {
         let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
         lines.get(lines.len().saturating_sub(10)..).unwrap_or_default().join("\n")
     }
+}
+
+/// Sets rates and depths, the same for all queues of a port.
+pub(super) fn set_queues(ports: &[Port]) -> Result<(), TargetError> {
+    let mut commands = String::new();
+    for port in ports {
+        let _ = writeln!(commands, "set_queue_depth {} {}", port.depth_packets, port.port);
+        if let Some(rate) = port.rate_pps {
+            let _ = writeln!(commands, "set_queue_rate {rate} {}", port.port);
+        }
+    }
+    let cli = |error: &dyn std::fmt::Display| TargetError::switch(CLI, error);
+    let mut child = Command::new(CLI)
+        .args(["--thrift-port", THRIFT_PORT])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| cli(&error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(commands.as_bytes()).map_err(|error| cli(&error))?;
+    }
+    let output = child.wait_with_output().map_err(|error| cli(&error))?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() && !said.contains("Error") && !said.contains("Invalid") {
+        return Ok(());
+    }
+    Err(TargetError::Switch(format!("{CLI}: {said}{}", String::from_utf8_lossy(&output.stderr))))
 }
 
 impl Drop for Process {

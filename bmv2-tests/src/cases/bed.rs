@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 
 use crate::case::{Await, Case, Expected, RATE_PPS, Step};
 use crate::frames::{
-    CONTROL, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ID, SCHEDULED, UNSCHEDULED,
+    CONTROL, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ADDRESS_6, REPORTER_ID, SCHEDULED,
+    UNSCHEDULED, host_address_6,
 };
 use crate::program::{CLONE_PORT, CLONE_SESSION};
-use crate::setup::{Call, Entry, Key, Port, Setup};
+use crate::setup::{Call, Entry, Key, Port, Setup, Value};
 
 /// The port whose queues are slow.
 pub const SLOW: u16 = 2;
 /// The profile of its data queue.
-const PROFILE: u64 = 3;
+const PROFILE: u128 = 3;
 /// The profile of control queues, never congested.
-const CONTROL_PROFILE: u64 = 9;
+const CONTROL_PROFILE: u128 = 9;
 /// What `fair_share` divides, Mbit/s.
-const SERVICE_RATE: u64 = 1000;
+const SERVICE_RATE: u128 = 1000;
 /// Number of hosts.
 const HOSTS: u16 = 4;
 
@@ -35,6 +36,8 @@ pub struct Bed {
     pub degrees: Vec<u8>,
     /// Whether `reporter` is set.
     pub reporter: bool,
+    /// Its IPv6 address; 0: nothing is reported about IPv6.
+    pub reporter_ipv6: u128,
     /// Ports inside the domain.
     pub trusted: Vec<u16>,
     /// Capacity of the slow port's queues, packets.
@@ -57,6 +60,7 @@ impl Default for Bed {
             report_interval: 1000,
             degrees: Vec::new(),
             reporter: true,
+            reporter_ipv6: REPORTER_ADDRESS_6,
             trusted: (1..=HOSTS).collect(),
             depth_packets: 1000,
             rates: Vec::new(),
@@ -81,18 +85,21 @@ impl Bed {
         });
         let mut entries = self.classes();
         for host in 1..=HOSTS {
-            entries.extend(route(host));
+            entries.extend(routes(host));
             entries.push(profile(host, 7, [CONTROL_PROFILE, self.control_b_th.into(), 1_000_000, 0, 50]));
         }
         let [b_th, q_max, ecn_threshold, interval] =
-            [self.b_th, self.q_max, self.ecn_threshold, self.report_interval].map(u64::from);
+            [self.b_th, self.q_max, self.ecn_threshold, self.report_interval].map(u128::from);
         entries.push(profile(SLOW, 0, [PROFILE, b_th, q_max, ecn_threshold, interval]));
         let span = self.q_max - self.b_th;
         entries.extend(self.degrees.iter().map(|&degree| degree_entry(degree, span)));
         for flows in 1..=8 {
             entries.push(Entry::Table {
                 table: "fair_share".to_owned(),
-                key: vec![exact("profile", PROFILE), Key::Range("flows".to_owned(), flows, flows)],
+                key: vec![
+                    exact("profile", PROFILE),
+                    Key::Range("flows".to_owned(), Value(flows), Value(flows)),
+                ],
                 call: Call::action("set_fair_share", &[SERVICE_RATE / flows]),
                 priority: 1,
             });
@@ -100,8 +107,9 @@ impl Bed {
         entries.push(Entry::CloneSession { id: CLONE_SESSION, port: CLONE_PORT });
         if self.reporter {
             let address = u32::from_be_bytes(REPORTER_ADDRESS);
-            let rdcc = u64::from(RDCC_PORT);
-            let arguments = [REPORTER_ID.into(), address.into(), 0, rdcc, rdcc + 1, rdcc + 2];
+            let rdcc = u128::from(RDCC_PORT);
+            let arguments =
+                [REPORTER_ID.into(), address.into(), self.reporter_ipv6, rdcc, rdcc + 1, rdcc + 2];
             entries.push(Entry::Default {
                 table: "reporter".to_owned(),
                 call: Call::action("set_reporter", &arguments),
@@ -135,31 +143,39 @@ impl Bed {
 }
 
 /// A key field with one value.
-pub fn exact(name: &str, value: u64) -> Key {
-    Key::Exact(name.to_owned(), value)
+pub fn exact(name: &str, value: u128) -> Key {
+    Key::Exact(name.to_owned(), Value(value))
 }
 
-/// A next hop and the route to the host behind it.
-fn route(host: u16) -> [Entry; 2] {
+/// A next hop and the routes to the host behind it.
+fn routes(host: u16) -> [Entry; 3] {
     let member = Entry::Member {
         profile: "ecmp".to_owned(),
         id: host.into(),
-        call: Call::action("forward", &[host.into(), 0x0200_0000_0000 | u64::from(host)]),
+        call: Call::action("forward", &[host.into(), 0x0200_0000_0000 | u128::from(host)]),
     };
-    [member, route_entry(0x0a00_0000 | u64::from(host), Call::Member(host.into()))]
+    let to = Call::Member(host.into());
+    let low = u8::try_from(host).unwrap_or_default();
+    let ipv6 = Entry::Table {
+        table: "ipv6_route".to_owned(),
+        key: vec![Key::Lpm("dst_addr".to_owned(), Value(host_address_6(low)), 128)],
+        call: to.clone(),
+        priority: 0,
+    };
+    [member, route_entry(0x0a00_0000 | u128::from(host), to), ipv6]
 }
 
-/// A route to one address.
-pub fn route_entry(address: u64, call: Call) -> Entry {
+/// A route to one IPv4 address.
+pub fn route_entry(address: u128, call: Call) -> Entry {
     Entry::Table {
         table: "ipv4_route".to_owned(),
-        key: vec![Key::Lpm("dst_addr".to_owned(), address, 32)],
+        key: vec![Key::Lpm("dst_addr".to_owned(), Value(address), 32)],
         call,
         priority: 0,
     }
 }
 
-fn profile(port: u16, queue: u64, arguments: [u64; 5]) -> Entry {
+fn profile(port: u16, queue: u128, arguments: [u128; 5]) -> Entry {
     Entry::Table {
         table: "queue_profile".to_owned(),
         key: vec![exact("egress_port", port.into()), exact("queue", queue)],
@@ -171,12 +187,12 @@ fn profile(port: u16, queue: u64, arguments: [u64; 5]) -> Entry {
 /// The excess over `B_th` that has this degree: floor(255 excess / span) = degree (RDCC, On-Path Congestion
 /// Reporting).
 fn degree_entry(degree: u8, span: u32) -> Entry {
-    let (degree, span) = (u64::from(degree), u64::from(span));
+    let (degree, span) = (u128::from(degree), u128::from(span));
     let low = (degree * span).div_ceil(255);
     let high = if degree == 255 { u32::MAX.into() } else { ((degree + 1) * span).div_ceil(255) - 1 };
     Entry::Table {
         table: "congestion_degree".to_owned(),
-        key: vec![exact("profile", PROFILE), Key::Range("excess".to_owned(), low, high)],
+        key: vec![exact("profile", PROFILE), Key::Range("excess".to_owned(), Value(low), Value(high))],
         call: Call::action("set_degree", &[degree]),
         priority: 1,
     }

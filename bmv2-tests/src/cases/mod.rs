@@ -8,6 +8,7 @@ mod bed;
 mod ecn;
 mod flows;
 mod forwarding;
+mod ipv6;
 mod loop_guard;
 mod queues;
 mod reports;
@@ -33,6 +34,7 @@ pub fn all() -> Vec<Case> {
         ecn::cases(),
         queues::cases(),
         forwarding::cases(),
+        ipv6::cases(),
     ]
     .concat()
 }
@@ -57,7 +59,11 @@ mod tests {
         let names: Vec<_> = all().into_iter().map(|case| case.name).collect();
         assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
         for name in names {
-            assert!(name.bytes().all(|octet| octet.is_ascii_lowercase() || octet == b'_'), "{name}");
+            assert!(
+                name.bytes()
+                    .all(|octet| octet.is_ascii_lowercase() || octet.is_ascii_digit() || octet == b'_'),
+                "{name}"
+            );
         }
     }
 }

@@ -6,12 +6,12 @@ use std::io::{BufReader, BufWriter, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use pcap_file::pcapng::{Block, PcapNgReader, PcapNgWriter};
+use pcap_file::{DataLink, PcapError};
 
 use super::RecordingError;
 use crate::case::Step;
@@ -56,7 +56,7 @@ impl Captured {
 
     pub(super) fn save(&self, path: &Path, ports: &[Port]) -> Result<(), RecordingError> {
         let unwritable = |source| RecordingError::File { path: path.display().to_string(), source };
-        let wrong = |error| RecordingError::content(path, error);
+        let wrong = |error: PcapError| RecordingError::content(path, &error);
         let file = BufWriter::new(File::create(path).map_err(unwritable)?);
         let mut writer = PcapNgWriter::new(file).map_err(wrong)?;
         for port in ports {
@@ -74,7 +74,7 @@ impl Captured {
                 .iter()
                 .position(|known| known.port == *port)
                 .and_then(|place| u32::try_from(place).ok())
-                .ok_or_else(|| RecordingError::content(path, format!("port {port} isn't in the setup")))?;
+                .ok_or_else(|| RecordingError::content(path, &format!("port {port} isn't in the setup")))?;
             let block = EnhancedPacketBlock {
                 interface_id: interface,
                 timestamp: Duration::from_micros(*at_us),
@@ -88,7 +88,7 @@ impl Captured {
     }
 
     pub(super) fn load(path: &Path) -> Result<Captured, RecordingError> {
-        let wrong = |error| RecordingError::content(path, error);
+        let wrong = |error: PcapError| RecordingError::content(path, &error);
         let file = File::open(path)
             .map_err(|source| RecordingError::File { path: path.display().to_string(), source })?;
         let mut reader = PcapNgReader::new(BufReader::new(file)).map_err(wrong)?;
@@ -98,13 +98,13 @@ impl Captured {
             match block.map_err(wrong)? {
                 Block::InterfaceDescription(interface) => ports.push(
                     port_of(&interface)
-                        .ok_or_else(|| RecordingError::content(path, "an interface without port"))?,
+                        .ok_or_else(|| RecordingError::content(path, &"an interface without port"))?,
                 ),
                 Block::EnhancedPacket(packet) => {
                     let place = usize::try_from(packet.interface_id).unwrap_or(usize::MAX);
                     let port = *ports
                         .get(place)
-                        .ok_or_else(|| RecordingError::content(path, "a packet of no interface"))?;
+                        .ok_or_else(|| RecordingError::content(path, &"a packet of no interface"))?;
                     let at_us = u64::try_from(packet.timestamp.as_micros()).unwrap_or(u64::MAX);
                     let frame = (port, at_us, packet.data.to_vec());
                     let flags = packet.options.iter().find_map(|option| match option {
@@ -114,7 +114,7 @@ impl Captured {
                     match flags {
                         Some(INBOUND) => captured.inbound.push(frame),
                         Some(OUTBOUND) => captured.outbound.push(frame),
-                        _ => return Err(RecordingError::content(path, "a packet without direction")),
+                        _ => return Err(RecordingError::content(path, &"a packet without direction")),
                     }
                 }
                 _ => {}

@@ -8,6 +8,7 @@ mod capture;
 mod sheet;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,7 +45,7 @@ pub enum RecordingError {
 }
 
 impl RecordingError {
-    fn content(path: &Path, message: impl ToString) -> RecordingError {
+    fn content(path: &Path, message: &dyn Display) -> RecordingError {
         RecordingError::Content { path: path.display().to_string(), message: message.to_string() }
     }
 }
@@ -170,7 +171,7 @@ impl Recording {
             .sum();
         if sent != captured.inbound.len() {
             let message = format!("{sent} frames sent by the script, {} captured", captured.inbound.len());
-            return Err(RecordingError::content(&path, message));
+            return Err(RecordingError::content(&path, &message));
         }
         Ok(Recording { sheet, captured })
     }
@@ -288,7 +289,7 @@ mod tests {
         recording.save(folder.path()).unwrap();
         let read = Recording::load(folder.path(), &case.name).unwrap();
         assert_eq!(read, recording);
-        assert_eq!(names(folder.path()).unwrap(), [case.name.clone()]);
+        assert_eq!(names(folder.path()).unwrap(), [case.name.as_str()]);
         assert_eq!(read.differences(&observed), Vec::<String>::new());
         assert_eq!(read.stale(Some(case), &program), None);
         assert_eq!(read.to_case().differences(&observed), Vec::<String>::new());

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{RecordingError, Sheet};
 
 pub(super) fn save(sheet: &Sheet, path: &Path) -> Result<(), RecordingError> {
-    let value = serde_json::to_value(sheet).map_err(|error| RecordingError::content(path, error))?;
+    let value = serde_json::to_value(sheet).map_err(|error| RecordingError::content(path, &error))?;
     let mut fields = Vec::new();
     // In the order of the type, which serde_json's map doesn't keep.
     for name in [
@@ -38,5 +38,5 @@ pub(super) fn save(sheet: &Sheet, path: &Path) -> Result<(), RecordingError> {
 pub(super) fn load(path: &Path) -> Result<Sheet, RecordingError> {
     let text =
         fs::read(path).map_err(|source| RecordingError::File { path: path.display().to_string(), source })?;
-    serde_json::from_slice(&text).map_err(|error| RecordingError::content(path, error))
+    serde_json::from_slice(&text).map_err(|error| RecordingError::content(path, &error))
 }
