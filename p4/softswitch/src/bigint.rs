@@ -3,6 +3,7 @@
 //! BMv2 computes everything unbounded and masks where the program says so; this is that arithmetic. Two's complement,
 //! little-endian words, no memory allocated up to 256 bits and sign.
 
+use crate::num::{index, low64};
 use std::cmp::Ordering;
 
 const INLINE: usize = 5;
@@ -146,7 +147,7 @@ impl Big {
             let mut carry = 0u128;
             for j in 0..n - i {
                 let t = u128::from(self.limb(i)) * u128::from(o.limb(j)) + u128::from(out[i + j]) + carry;
-                out[i + j] = (t & u128::from(u64::MAX)) as u64;
+                out[i + j] = low64(t);
                 carry = t >> 64;
             }
         }
@@ -178,7 +179,7 @@ impl Big {
         if amount > MAX_SHIFT {
             return Big::from_i64(0);
         }
-        let (words, bits) = ((amount / 64) as usize, amount % 64);
+        let (words, bits) = (index(amount / 64), amount % 64);
         Big::build(self.len + words + 1, |i| {
             if i < words {
                 return 0;
@@ -192,7 +193,7 @@ impl Big {
         if amount / 64 >= self.len as u64 {
             return Big::from_i64(if self.is_negative() { -1 } else { 0 });
         }
-        let (words, bits) = ((amount / 64) as usize, amount % 64);
+        let (words, bits) = (index(amount / 64), amount % 64);
         Big::build(self.len - words, |i| {
             let high = self.limb(i + words);
             // The top word shifts its sign in.
@@ -248,7 +249,7 @@ impl Big {
             return Big::from_i64(0);
         }
         let low = self.and(&Big::power(bits).sub(&Big::from_u64(1)));
-        let negative = low.limb(((bits - 1) / 64) as usize) >> ((bits - 1) % 64) & 1 == 1;
+        let negative = low.limb(index((bits - 1) / 64)) >> ((bits - 1) % 64) & 1 == 1;
         if negative { low.sub(&Big::power(bits)) } else { low }
     }
 
@@ -279,6 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::many_single_char_names, reason = "two numbers in two forms")]
     fn agrees_with_machine_integers() {
         let samples = [0i64, 1, -1, 5, -7, i64::MAX, i64::MIN, 1 << 40, -(1 << 33)];
         for a in samples {

@@ -1,6 +1,7 @@
 //! Reading and writing fields of any width at any bit.
 
 use crate::layout::mask;
+use crate::num::{low8, low16, low32, low64, size32};
 
 /// Reads up to 64 bits starting at bit `at`; octets beyond the data read as zero.
 pub(crate) fn read(data: &[u8], at: usize, bits: usize) -> u64 {
@@ -16,7 +17,7 @@ pub(crate) fn read(data: &[u8], at: usize, bits: usize) -> u64 {
     for i in 0..octets {
         value = value << 8 | u128::from(data.get(octet + i).copied().unwrap_or(0));
     }
-    (value >> (octets * 8 - shift - bits)) as u64 & mask(bits)
+    low64(value >> (octets * 8 - shift - bits)) & mask(bits)
 }
 
 /// Reads a field into its words, lowest first.
@@ -46,9 +47,9 @@ impl<'a> Writer<'a> {
     pub(crate) fn put(&mut self, value: u64, bits: u32) {
         if self.count == 0 {
             match bits {
-                8 => return self.out.push(value as u8),
-                16 => return self.out.extend_from_slice(&(value as u16).to_be_bytes()),
-                32 => return self.out.extend_from_slice(&(value as u32).to_be_bytes()),
+                8 => return self.out.push(low8(value)),
+                16 => return self.out.extend_from_slice(&low16(value).to_be_bytes()),
+                32 => return self.out.extend_from_slice(&low32(value).to_be_bytes()),
                 48 => return self.out.extend_from_slice(&value.to_be_bytes()[2..]),
                 64 => return self.out.extend_from_slice(&value.to_be_bytes()),
                 _ => {}
@@ -63,7 +64,7 @@ impl<'a> Writer<'a> {
         self.count += bits;
         while self.count >= 8 {
             self.count -= 8;
-            self.out.push((self.pending >> self.count) as u8);
+            self.out.push(low8(self.pending >> self.count));
         }
         self.pending &= mask(self.count as usize);
     }
@@ -74,7 +75,7 @@ impl<'a> Writer<'a> {
         for i in (0..bits.div_ceil(64)).rev() {
             let take = left - i * 64;
             left -= take;
-            self.put(words.get(i).copied().unwrap_or(0), take as u32);
+            self.put(words.get(i).copied().unwrap_or(0), size32(take));
         }
     }
 

@@ -4,6 +4,7 @@
 //! of words are right modulo 2^64 whatever they overflow to, and p4c masks nearly everything. What needs more goes
 //! through [`Op::Wide`].
 
+use crate::num::size32;
 use std::collections::HashMap;
 
 use crate::bigint::Big;
@@ -36,7 +37,7 @@ impl Builder {
 
     pub(crate) fn temp(&mut self, n: usize) -> Slot {
         let slot = self.temp_base + self.temps;
-        self.temps += n as Slot;
+        self.temps += size32(n);
         self.temps_needed = self.temps_needed.max(self.temps);
         slot
     }
@@ -50,14 +51,14 @@ impl Builder {
         if let Some(&slot) = self.const_slots.get(limbs) {
             return slot;
         }
-        let slot = self.temp_base + self.temp_room + self.consts.len() as Slot;
+        let slot = self.temp_base + self.temp_room + size32(self.consts.len());
         self.consts.extend_from_slice(limbs);
         self.const_slots.insert(limbs.to_vec(), slot);
         slot
     }
 
     pub(crate) fn pc(&self) -> u32 {
-        self.ops.len() as u32
+        size32(self.ops.len())
     }
 
     pub(crate) fn emit(&mut self, op: Op) {
@@ -65,7 +66,7 @@ impl Builder {
     }
 
     pub(crate) fn call(&mut self, external: Extern) {
-        let p = self.externs.len() as u32;
+        let p = size32(self.externs.len());
         self.externs.push(external);
         self.emit(Op::Extern { p });
     }
@@ -170,7 +171,7 @@ impl Builder {
             BinOp::Shl => rb.fits_u64(),
             BinOp::Shr => ra.fits_word() && rb.fits_u64(),
             BinOp::Div | BinOp::Mod => both_unsigned,
-            BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => both_unsigned || both_signed,
+            BinOp::Eq | BinOp::Lt | BinOp::Le => both_unsigned || both_signed,
         };
         if !fits {
             return self.wide_word(ex, dest);
@@ -192,7 +193,6 @@ impl Builder {
             BinOp::Div => Op::Div { d, a, b },
             BinOp::Mod => Op::Mod { d, a, b },
             BinOp::Eq => Op::Eq { d, a, b },
-            BinOp::Ne => Op::Ne { d, a, b },
             BinOp::Lt if both_unsigned => Op::LtU { d, a, b },
             BinOp::Lt => Op::LtS { d, a, b },
             BinOp::Le if both_unsigned => Op::LeU { d, a, b },
@@ -210,7 +210,7 @@ impl Builder {
     }
 
     fn wide_op(&mut self, ex: Wide, d: Slot, limbs: usize, bits: usize) {
-        let w = self.wide.len() as u32;
+        let w = size32(self.wide.len());
         self.wide.push(WideOp { ex, limbs, bits });
         self.emit(Op::Wide { d, w });
     }
@@ -259,7 +259,7 @@ impl Builder {
                 return Ok(a);
             }
             let d = self.dest(dest);
-            self.emit(Op::Mask { d, a, bits: width as u32 });
+            self.emit(Op::Mask { d, a, bits: size32(width) });
             return Ok(d);
         }
         match ex {
@@ -276,7 +276,7 @@ impl Builder {
             let a = self.word(ex, None)?;
             let d = dest.unwrap_or_else(|| self.temp(limbs));
             self.emit(Op::Copy { d, a });
-            self.emit(Op::Zero { d: d + 1, n: limbs as u32 - 1 });
+            self.emit(Op::Zero { d: d + 1, n: size32(limbs - 1) });
             return Ok(d);
         }
         let wide = self.wide_top(ex)?;
@@ -301,12 +301,12 @@ impl Builder {
     }
 
     pub(crate) fn indexed(&mut self, base: Slot, stride: usize, count: usize, limbs: usize) -> u32 {
-        let entry = Indexed { base, stride: stride as u32, count: count as u32, limbs: limbs as u32 };
+        let entry = Indexed { base, stride: size32(stride), count: size32(count), limbs: size32(limbs) };
         if let Some(at) = self.indexed.iter().position(|&e| e == entry) {
-            return at as u32;
+            return size32(at);
         }
         self.indexed.push(entry);
-        self.indexed.len() as u32 - 1
+        size32(self.indexed.len() - 1)
     }
 
     /// Stores `ex` into `place`, cut to its width.
@@ -323,7 +323,7 @@ impl Builder {
         if a != d {
             self.emit(match place.limbs() {
                 1 => Op::Copy { d, a },
-                n => Op::CopyN { d, a, n: n as u32 },
+                n => Op::CopyN { d, a, n: size32(n) },
             });
         }
         Ok(())
@@ -336,7 +336,7 @@ impl Builder {
                 return Ok(a);
             }
             let d = self.dest(dest);
-            self.emit(Op::Sext { d, a, bits: place.width as u32 });
+            self.emit(Op::Sext { d, a, bits: size32(place.width) });
             return Ok(d);
         }
         self.limbs(ex, place.width, dest)

@@ -5,6 +5,7 @@ mod control;
 mod parser;
 mod primitives;
 
+use crate::num::size32;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ use crate::program::{
 };
 
 /// Cells of all arrays of one kind; memory is only taken for those that are used.
-const MAX_CELLS: u64 = 1 << 32;
+const MAX_CELLS: u64 = 1 << 28;
 
 /// What the parts of the compiler share.
 pub(crate) struct Context<'a> {
@@ -90,6 +91,7 @@ fn names<'a>(items: impl Iterator<Item = &'a str>, what: &str) -> Result<HashMap
     Ok(map)
 }
 
+#[expect(clippy::too_many_lines, reason = "it lists every part of a program once")]
 fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot), LoadError> {
     let standard = standard(layout)?;
     let mut actions = HashMap::new();
@@ -98,7 +100,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
             return Err(LoadError::new(format!("actions/{}", a.name), "two actions with this id"));
         }
     }
-    let param_base = layout.data_slots as Slot;
+    let param_base = size32(layout.data_slots);
     let action_infos = action_infos(root)?;
     let param_slots = action_infos.iter().map(param_words).max().unwrap_or(0);
     let register_arrays = register_arrays(root)?;
@@ -114,7 +116,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         calculations: names(root.calculations.iter().map(|c| c.name.as_str()), "calculations")?,
         register_arrays: register_arrays.clone(),
     };
-    let mut builder = Builder::new(param_base + param_slots as Slot, temp_room);
+    let mut builder = Builder::new(param_base + size32(param_slots), temp_room);
 
     let mut action_codes = Vec::new();
     for (a, info) in root.actions.iter().zip(&action_infos) {
@@ -127,7 +129,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
     let (emit, deparser_code) = parser::deparser(&context, &mut builder)?;
 
     let temps = builder.temps_needed;
-    let mut frame = vec![0u64; (param_base + param_slots as Slot + temp_room) as usize];
+    let mut frame = vec![0u64; (param_base + size32(param_slots) + temp_room) as usize];
     for h in &layout.headers {
         if h.metadata {
             frame[h.base as usize] = 1;
@@ -304,8 +306,8 @@ fn shape(layout: &Layout, header: usize) -> HeaderShape {
             bit += if f.variable { 0 } else { f.width };
             ShapeField {
                 slot: layout.field_slot(header, f),
-                bits: f.width as u32,
-                at: at as u32,
+                bits: size32(f.width),
+                at: size32(at),
                 signed: f.signed,
                 variable: f.variable,
             }

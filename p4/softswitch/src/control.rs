@@ -85,6 +85,7 @@ pub struct ActionInfo {
 }
 
 /// A table of the program.
+#[expect(clippy::struct_excessive_bools, reason = "each is a property that a table has or not")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableInfo {
     /// Its name as in P4Info.

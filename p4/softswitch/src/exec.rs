@@ -15,6 +15,7 @@ pub(crate) use pipeline::apply;
 
 use crate::flight::Flight;
 use crate::layout::mask;
+use crate::num::index;
 use crate::ops::Op;
 use crate::program::Program;
 use crate::state::State;
@@ -70,14 +71,13 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
             Op::Div { d, a, b } => fr[d as usize] = fr[a as usize].checked_div(fr[b as usize]).unwrap_or(0),
             Op::Mod { d, a, b } => fr[d as usize] = fr[a as usize].checked_rem(fr[b as usize]).unwrap_or(0),
             Op::Eq { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] == fr[b as usize]),
-            Op::Ne { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] != fr[b as usize]),
             Op::LtU { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] < fr[b as usize]),
             Op::LtS { d, a, b } => {
-                fr[d as usize] = u64::from(signed(fr[a as usize]) < signed(fr[b as usize]))
+                fr[d as usize] = u64::from(signed(fr[a as usize]) < signed(fr[b as usize]));
             }
             Op::LeU { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] <= fr[b as usize]),
             Op::LeS { d, a, b } => {
-                fr[d as usize] = u64::from(signed(fr[a as usize]) <= signed(fr[b as usize]))
+                fr[d as usize] = u64::from(signed(fr[a as usize]) <= signed(fr[b as usize]));
             }
             Op::LogicalNot { d, a } => fr[d as usize] = u64::from(fr[a as usize] == 0),
             Op::ToBool { d, a } => fr[d as usize] = u64::from(fr[a as usize] != 0),
@@ -94,7 +94,7 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
                 let t = program.indexed[t as usize];
                 let (i, d) = (fr[i as usize], d as usize);
                 if i < u64::from(t.count) {
-                    let from = t.base as usize + i as usize * t.stride as usize;
+                    let from = t.base as usize + index(i) * t.stride as usize;
                     fr.copy_within(from..from + t.limbs as usize, d);
                 } else {
                     fr[d..d + t.limbs as usize].fill(0);
@@ -104,7 +104,7 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
                 let t = program.indexed[t as usize];
                 let (i, a) = (fr[i as usize], a as usize);
                 if i < u64::from(t.count) {
-                    let to = t.base as usize + i as usize * t.stride as usize;
+                    let to = t.base as usize + index(i) * t.stride as usize;
                     fr.copy_within(a..a + t.limbs as usize, to);
                 }
             }

@@ -1,5 +1,6 @@
 //! Expressions of the JSON as a typed tree, with the range of values every part can have.
 
+use crate::num::size32;
 use serde_json::Value as Json;
 
 use crate::bigint::Big;
@@ -68,7 +69,6 @@ pub(crate) enum BinOp {
     Shl,
     Shr,
     Eq,
-    Ne,
     Lt,
     Le,
 }
@@ -180,7 +180,7 @@ fn binary_range(op: BinOp, a: Range, b: Range) -> Range {
         }
         BinOp::Shl if b.low >= 0 && b.high < 126 => {
             let shift = |v: i128, by: i128| {
-                let by = by as u32;
+                let by = u32::try_from(by).unwrap_or(0);
                 if v.checked_shl(by).is_some_and(|s| s >> by == v) {
                     v << by
                 } else if v < 0 {
@@ -206,7 +206,7 @@ fn binary_range(op: BinOp, a: Range, b: Range) -> Range {
             let end = |v: i128| if v == i128::MAX || v == i128::MIN { v } else { v >> least };
             Range { low: end(a.low).min(0).max(a.low.min(0)), high: end(a.high).max(0) }
         }
-        BinOp::Eq | BinOp::Ne | BinOp::Lt | BinOp::Le => Range::BOOL,
+        BinOp::Eq | BinOp::Lt | BinOp::Le => Range::BOOL,
     }
 }
 
@@ -364,7 +364,7 @@ impl Reader<'_> {
         let Some(f) = self.layout.types[stack.type_id].field(field) else {
             return unsupported(format!("no field {field:?} in the stack"));
         };
-        Ok(place_of(f, base + f.offset as Slot, index))
+        Ok(place_of(f, base + size32(f.offset), index))
     }
 
     fn last_union_field(&self, value: &Json) -> Result<Place, LoadError> {
@@ -495,7 +495,7 @@ impl Reader<'_> {
             return Ok(Place { base, index, width: 1, signed: false, variable: false });
         }
         match kind.fields.get(position) {
-            Some(f) => Ok(place_of(f, base + f.offset as Slot, index)),
+            Some(f) => Ok(place_of(f, base + size32(f.offset), index)),
             None => unsupported(format!("no field at position {position}")),
         }
     }

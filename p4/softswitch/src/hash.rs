@@ -1,5 +1,7 @@
 //! The hash algorithms of v1model, as BMv2 computes them.
 
+use crate::num::low16;
+
 /// An algorithm by the name that the JSON gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Algorithm {
@@ -50,7 +52,7 @@ const fn crc16_table() -> [u16; 256] {
     let mut table = [0; 256];
     let mut i = 0;
     while i < 256 {
-        let mut r = i as u16;
+        let mut r = low16(i as u64);
         let mut bit = 0;
         while bit < 8 {
             // The reflected polynomial of 0x8005.
@@ -89,7 +91,7 @@ pub(crate) fn csum16(data: &[u8]) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    !(sum as u16)
+    !low16(sum)
 }
 
 /// Words of `n` octets added without carry, the last one filled up with zeros.

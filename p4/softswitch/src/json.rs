@@ -1,4 +1,5 @@
 //! The JSON as p4c writes it, before anything in it is understood: names and shapes only.
+#![expect(clippy::struct_field_names, reason = "the JSON's own names")]
 
 use serde::Deserialize;
 use serde_json::Value as Json;

@@ -4,6 +4,7 @@
 //! equal runs side by side, so that a computed index is one multiplication. The first slots of the array are the data
 //! of a packet (what a clone copies); parameters, temporaries and constants follow.
 
+use crate::num::size32;
 use std::collections::HashMap;
 
 use serde_json::Value as Json;
@@ -299,10 +300,10 @@ impl Layout {
 
     /// The slots of a header that count as a packet's octets, in order.
     pub(crate) fn field_slot(&self, header: usize, field: &FieldType) -> Slot {
-        self.headers[header].base + field.offset as Slot
+        self.headers[header].base + size32(field.offset)
     }
 
-    /// Finds `header.field` the way simple_switch looks for its own metadata: an alias first, then the name itself.
+    /// Finds `header.field` the way `simple_switch` looks for its own metadata: an alias first, then the name itself.
     pub(crate) fn intrinsic(&self, name: &str) -> Option<Intrinsic> {
         let (header, field) = match self.aliases.get(name) {
             Some((h, f)) => (h.as_str(), f.as_str()),

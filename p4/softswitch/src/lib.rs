@@ -19,6 +19,7 @@ mod json;
 mod layout;
 mod load_error;
 mod meter;
+mod num;
 mod ops;
 mod packet;
 mod paged;

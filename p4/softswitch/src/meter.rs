@@ -63,12 +63,6 @@ impl Meter {
     /// The colour of a packet: 0 green, 1 yellow, 2 red. As in BMv2, a packet that is only yellow has taken peak
     /// tokens, and a red one none.
     pub(crate) fn execute(&mut self, now_us: u64, units: u64) -> u64 {
-        if !self.peak.take(now_us, units) {
-            2
-        } else if !self.committed.take(now_us, units) {
-            1
-        } else {
-            0
-        }
+        if self.peak.take(now_us, units) { u64::from(!self.committed.take(now_us, units)) } else { 2 }
     }
 }

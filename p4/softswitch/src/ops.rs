@@ -98,11 +98,6 @@ pub(crate) enum Op {
         a: Slot,
         b: Slot,
     },
-    Ne {
-        d: Slot,
-        a: Slot,
-        b: Slot,
-    },
     LtU {
         d: Slot,
         a: Slot,

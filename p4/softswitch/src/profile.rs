@@ -1,5 +1,6 @@
 //! Action profiles: members, and groups that a hash chooses from.
 
+use crate::num::size32;
 use std::collections::HashMap;
 
 use crate::control::GroupMember;
@@ -45,8 +46,8 @@ impl<T> Slab<T> {
             self.items.push(None);
         }
         self.items[slot] = Some(item);
-        self.ids.insert(id, slot as u32);
-        slot as u32
+        self.ids.insert(id, size32(slot));
+        size32(slot)
     }
 
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {

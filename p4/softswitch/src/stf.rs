@@ -4,12 +4,14 @@
 //! `no_packet`, `add TABLE [PRIORITY] KEY:VALUE ... ACTION(ARG:VALUE, ...)`, `remove all`, `setdefault TABLE ACTION(...)`,
 //! `check_counter`, `wait`, and those of `simple_switch_CLI`: `mirroring_add`, `mirroring_add_mc`, `mirroring_delete`,
 //! `mc_mgrp_create`, `mc_node_create`, `mc_node_update`, `mc_node_associate`, `counter_read`, `counter_write`,
-//! `register_read`, `register_write`, `register_reset`, `meter_get_rates`, `meter_set_rates`, `meter_array_set_rates`.
+//! `register_read`, `register_write`, `register_reset`, `meter_get_rates`, `meter_set_rates`, `meter_array_set_rates`,
+//! `table_add`, `table_indirect_add`, `act_prof_create_member` and their kin (in those, as there, a low number wins).
 //!
 //! **In STF a high priority number wins**, although in BMv2's tables a low one does: p4c's own runner turns them round,
 //! and its tests (`ternary2-bmv2.stf`) depend on it. Packets are checked per port in order; a packet that no line
 //! expects is a failure on every port that the test names.
 
+mod cli;
 mod commands;
 mod expect;
 mod parse;

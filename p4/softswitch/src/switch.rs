@@ -1,5 +1,6 @@
 //! One switch: a program's state, its ports and queues.
 
+use crate::num::{low8, low16, size32};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::state::State;
 use crate::tm::TrafficManager;
 use crate::{Packet, PortConfig, QueueStats, SwitchConfig, SwitchStats, Value};
 
-/// `instance_type` as simple_switch numbers it.
+/// `instance_type` as `simple_switch` numbers it.
 mod instance {
     pub(super) const NORMAL: u64 = 0;
     pub(super) const INGRESS_CLONE: u64 = 1;
@@ -134,7 +135,7 @@ impl Switch {
         self.put_head(std::mem::replace(&mut f.packet, packet).into_head());
         f.ingress_port = port;
         f.ingress_octets = octets;
-        f.length = octets as u32;
+        f.length = size32(octets);
         let s = self.program.standard;
         set(&mut f.frame, s.ingress_port, u64::from(port));
         set(&mut f.frame, s.packet_length, octets as u64);
@@ -293,7 +294,7 @@ impl Switch {
         let group = s.mcast_grp.map_or(0, |g| f.frame[g.slot as usize]);
         if group != 0 {
             set(&mut f.frame, s.instance_type, instance::REPLICATED);
-            self.multicast(&f, group as u16, now_ns);
+            self.multicast(&f, low16(group), now_ns);
             return self.put_flight(f);
         }
         let port = f.frame[s.egress_spec.slot as usize];
@@ -348,7 +349,7 @@ impl Switch {
     }
 
     fn session(&mut self, request: u32) -> Option<Arc<CloneSession>> {
-        let id = (request & 0x7fff) as u16;
+        let id = low16(u64::from(request & 0x7fff));
         let session = self.sessions.get(&id).cloned();
         if session.is_none() {
             self.state.stats.clones_without_session += 1;
@@ -450,7 +451,7 @@ impl Switch {
             self.state.stats.priority_drops += 1;
             return self.put_flight(f);
         }
-        let queue = priority as u8;
+        let queue = low8(priority);
         set_if(&mut f.frame, s.enq_timestamp, now_ns / 1000);
         set_if(&mut f.frame, s.enq_qdepth, self.tm.depth(port, queue));
         let octets = exec::header_octets(&self.program, &f) + f.payload_octets();
@@ -508,7 +509,7 @@ impl Switch {
             self.restart(&mut f, list, instance::RECIRCULATED);
             let octets = f.packet.len();
             f.ingress_octets = octets;
-            f.length = octets as u32;
+            f.length = size32(octets);
             set(&mut f.frame, s.packet_length, octets as u64);
             departure.recirculated = true;
             if self.wait(f) {

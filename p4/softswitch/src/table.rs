@@ -3,6 +3,7 @@
 mod index;
 mod key;
 
+use crate::num::size32;
 use std::collections::HashMap;
 
 pub(crate) use index::{FastHash, Index};
@@ -60,7 +61,7 @@ impl Table {
             default: shape
                 .default
                 .as_ref()
-                .map(|(action, data)| Bound::Call { action: *action as u32, data: data.clone().into() }),
+                .map(|(action, data)| Bound::Call { action: size32(*action), data: data.clone().into() }),
             idle_entries: 0,
         }
     }
@@ -112,15 +113,12 @@ impl Table {
         entry.handle = handle;
         self.idle_entries += usize::from(entry.idle_timeout_ns != 0);
         let priority = entry.priority;
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.entries[slot as usize] = Some(entry);
-                slot
-            }
-            None => {
-                self.entries.push(Some(entry));
-                self.entries.len() as u32 - 1
-            }
+        let slot = if let Some(slot) = self.free.pop() {
+            self.entries[slot as usize] = Some(entry);
+            slot
+        } else {
+            self.entries.push(Some(entry));
+            size32(self.entries.len() - 1)
         };
         self.by_handle.insert(handle, slot);
         self.index.insert(compiled, priority, handle, slot);

@@ -1,5 +1,6 @@
 //! The traffic manager: strict priority queues at every port.
 
+use crate::num::{low8, size32};
 use std::collections::VecDeque;
 
 use crate::config::{PortConfig, QueueRate, QueueStats, SwitchConfig};
@@ -142,7 +143,7 @@ impl TrafficManager {
         if p.packets == 0 {
             self.active[usize::from(port) / 64] &= !(1 << (port % 64));
         }
-        Some((flight, at as u8))
+        Some((flight, low8(at as u64)))
     }
 
     /// A packet of so many octets really leaves now.
@@ -169,7 +170,7 @@ impl TrafficManager {
                 }
                 let bit = left.trailing_zeros();
                 left &= left - 1;
-                u16::try_from(i as u32 * 64 + bit).ok()
+                u16::try_from(size32(i) * 64 + bit).ok()
             })
         })
     }

@@ -1,5 +1,6 @@
 //! Hash and checksum inputs.
 
+use crate::num::size32;
 use serde_json::Value as Json;
 
 use super::Context;
@@ -59,7 +60,7 @@ fn field(context: &Context, value: &Json) -> Result<Input, LoadError> {
     let (header, _) = crate::expr::pair(value)?;
     let header = &context.layout.headers[context.layout.header(header)?];
     let valid = (!header.metadata).then_some(header.base);
-    Ok(Input::Field { slot: place.base, bits: place.width as u32, valid, variable: place.variable })
+    Ok(Input::Field { slot: place.base, bits: size32(place.width), valid, variable: place.variable })
 }
 
 /// Checksums in order; each with a calculation of its own for the old `ipv4` kind.
@@ -93,7 +94,7 @@ pub(crate) fn checksums(context: &Context, builder: &mut Builder) -> Result<Vec<
         checksums.push(Checksum {
             calculation,
             slot: place.base,
-            bits: place.width as u32,
+            bits: size32(place.width),
             valid: (!header.metadata).then_some(header.base),
             condition,
             verify: c.verify.unwrap_or(true),

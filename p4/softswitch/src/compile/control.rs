@@ -1,5 +1,6 @@
 //! Pipelines: tables, conditions and what follows what.
 
+use crate::num::size32;
 use std::collections::HashMap;
 
 use super::{Context, calculations, meter_unit, profile_infos};
@@ -69,7 +70,7 @@ fn pipeline(
     let mut ids = HashMap::new();
     let names = p.tables.iter().map(|t| &t.name).chain(p.conditionals.iter().map(|c| &c.name));
     for (i, name) in names.chain(p.action_calls.iter().map(|a| &a.name)).enumerate() {
-        if ids.insert(name.as_str(), (control.nodes.len() + i) as u32).is_some() {
+        if ids.insert(name.as_str(), size32(control.nodes.len() + i)).is_some() {
             return Err(LoadError::new("", format!("two nodes are called {name:?}")));
         }
     }
@@ -239,7 +240,7 @@ fn key(context: &Context, t: &Table) -> Result<(Vec<KeyField>, usize, Vec<KeyInf
                 Some((0..limbs).map(|i| big.limb(i) & mask(bits - i * 64)).collect())
             }
         };
-        fields.push(KeyField { slot, valid, bits, kind, word, shift: used as u32, mask: json_mask });
+        fields.push(KeyField { slot, valid, bits, kind, word, shift: size32(used), mask: json_mask });
         infos.push(KeyInfo { name: k.name.clone().unwrap_or(name), width: bits, kind });
     }
     if lpms > 1 {

@@ -1,5 +1,6 @@
 //! The parser's states and the deparser's order.
 
+use crate::num::size32;
 use std::collections::HashMap;
 
 use serde_json::Value as Json;
@@ -259,7 +260,7 @@ fn step(
                 builder.emit(Op::CopyN {
                     d: place.base - 1,
                     a: source.base - 1,
-                    n: source.limbs() as u32 + 1,
+                    n: size32(source.limbs() + 1),
                 });
             } else {
                 builder.store(&place, &context.reader().data(source)?)?;

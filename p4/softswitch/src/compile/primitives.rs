@@ -1,5 +1,6 @@
 //! Actions: primitives into instructions.
 
+use crate::num::size32;
 use serde_json::Value as Json;
 
 use super::Context;
@@ -22,7 +23,7 @@ pub(crate) fn action(
     let mut slot = context.param_base;
     for p in &info.params {
         params.push((slot, p.width));
-        slot += p.width.div_ceil(64) as Slot;
+        slot += size32(p.width.div_ceil(64));
     }
     let reader = Reader { layout: context.layout, params: &params };
     let start = builder.pc();
@@ -120,7 +121,7 @@ fn result(
     let current =
         builder.limbs(&Ex::Place(Place { signed: false, ..place.clone() }), place.width, Some(temp))?;
     if current != temp {
-        builder.emit(Op::CopyN { d: temp, a: current, n: limbs as u32 });
+        builder.emit(Op::CopyN { d: temp, a: current, n: size32(limbs) });
     }
     let external = call(builder, temp);
     builder.call(external);
@@ -361,7 +362,7 @@ fn assign_variable(builder: &mut Builder, dst: &Place, src: &Place) -> Result<()
     {
         return Err(LoadError::new("", "assign_VL needs two variable fields of one size"));
     }
-    builder.emit(Op::CopyN { d: dst.base - 1, a: src.base - 1, n: src.limbs() as u32 + 1 });
+    builder.emit(Op::CopyN { d: dst.base - 1, a: src.base - 1, n: size32(src.limbs() + 1) });
     Ok(())
 }
 

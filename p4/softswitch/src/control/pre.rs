@@ -6,7 +6,7 @@ use super::{CloneSession, ControlError, Replica};
 use crate::Switch;
 use crate::state::State;
 
-/// Highest clone session: simple_switch has 15 bits for it.
+/// Highest clone session: `simple_switch` has 15 bits for it.
 const MAX_SESSION: u16 = 32_767;
 
 /// The packet replication engine: clone sessions and multicast groups.

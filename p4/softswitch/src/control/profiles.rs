@@ -2,6 +2,7 @@
 
 use super::{ActionCall, ActionId, ControlError, GroupMember, ProfileGroup, ProfileId, ProfileMember};
 use crate::Switch;
+use crate::num::{index, size32};
 use crate::profile::{Group, Member, Profile};
 use crate::value::Value;
 
@@ -10,6 +11,7 @@ fn not_found(what: &'static str, id: u32) -> ControlError {
 }
 
 /// Action profiles and selectors.
+#[expect(clippy::needless_pass_by_value, reason = "callers give away what they make for the call")]
 impl Switch {
     fn profile(&self, profile: ProfileId) -> Result<&Profile, ControlError> {
         let found = self.state.profiles.get(profile.0);
@@ -32,7 +34,7 @@ impl Switch {
             }
             words.extend(value.to_limbs(p.width.div_ceil(64)));
         }
-        Ok((call.action.0 as u32, words.into()))
+        Ok((size32(call.action.0), words.into()))
     }
 
     /// The inverse of [`Switch::bind_call`].
@@ -144,7 +146,7 @@ impl Switch {
         }
         let most = if group.max_size == 0 { info.size as u64 } else { u64::from(group.max_size) };
         if group.members.iter().map(|m| u64::from(m.weight)).sum::<u64>() > most.min(1 << 20) {
-            return Err(ControlError::Full { what: format!("group {}", group.id), size: most as usize });
+            return Err(ControlError::Full { what: format!("group {}", group.id), size: index(most) });
         }
         let mut slots: Vec<(u32, u32)> = Vec::new();
         for m in &group.members {

@@ -9,6 +9,7 @@ use crate::meter::Meter;
 use crate::table::{Bound, Entry, Table, compile_key, key_matches};
 
 /// Tables: entries, default actions, direct counters and meters, idle timeouts.
+#[expect(clippy::needless_pass_by_value, reason = "callers give away what they make for the call")]
 impl Switch {
     fn table_info(&self, table: TableId) -> Result<&TableInfo, ControlError> {
         let info = self.program.tables().get(table.0);
@@ -157,16 +158,15 @@ impl Switch {
         let now_ns = self.now_ns;
         self.count_use(table, &bound, true);
         let state = &mut self.state.tables[table.0];
-        let mut change = 0i64;
         let Some(entry) = state.at_mut(slot) else { return Ok(()) };
         let old = std::mem::replace(&mut entry.bound, bound);
-        if let Some(timeout) = idle_timeout_ns {
-            change = i64::from(timeout != 0) - i64::from(entry.idle_timeout_ns != 0);
-            entry.idle_timeout_ns = timeout;
-        }
         entry.last_hit_ns = now_ns;
         entry.idle_reported = false;
-        state.idle_entries = state.idle_entries.saturating_add_signed(change as isize);
+        if let Some(timeout) = idle_timeout_ns {
+            let (had, has) = (entry.idle_timeout_ns != 0, timeout != 0);
+            entry.idle_timeout_ns = timeout;
+            state.idle_entries = state.idle_entries + usize::from(has) - usize::from(had);
+        }
         self.count_use(table, &old, false);
         Ok(())
     }

@@ -3,13 +3,14 @@
 use super::{hash_input, headers, sign_extend};
 use crate::flight::{CLONE_REQUESTED, Flight};
 use crate::layout::mask;
+use crate::num::{low32, low64, size32};
 use crate::ops::Extern;
 use crate::program::Program;
 use crate::state::State;
 
 /// Identifiers are 16 bits wide in BMv2's packet registers.
 fn id(frame: &[u64], slot: u32) -> u32 {
-    (frame[slot as usize] & 0xffff) as u32
+    low32(frame[slot as usize] & 0xffff)
 }
 
 #[allow(clippy::too_many_lines, reason = "one arm for each extern; splitting hides the list")]
@@ -81,7 +82,7 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
                 let offset = if span == u64::MAX {
                     random
                 } else {
-                    (u128::from(random) * (u128::from(span) + 1) >> 64) as u64
+                    low64((u128::from(random) * (u128::from(span) + 1)) >> 64)
                 };
                 frame[*d as usize] = low + offset;
             }
@@ -123,7 +124,7 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
                 frame[*d as usize + i] = word & mask(bits - i * 64);
             }
             if *signed && *limbs == 1 {
-                frame[*d as usize] = sign_extend(frame[*d as usize], *bits as u32);
+                frame[*d as usize] = sign_extend(frame[*d as usize], size32(*bits));
             }
         }
         Extern::RegisterWrite { a, register, index } => {

@@ -4,6 +4,7 @@ use super::headers;
 use crate::bits::Writer;
 use crate::flight::Flight;
 use crate::layout::mask;
+use crate::num::index;
 use crate::program::{Calculation, Checksum, HeaderShape, Input, Program};
 use crate::state::State;
 
@@ -12,7 +13,7 @@ pub(crate) fn put_header(writer: &mut Writer, h: &HeaderShape, frame: &[u64]) {
     for f in &h.fields {
         let slot = f.slot as usize;
         if f.variable {
-            let bits = frame[slot - 1] as usize;
+            let bits = index(frame[slot - 1]);
             writer.put_words(&frame[slot..slot + bits.div_ceil(64)], bits);
         } else if f.bits <= 64 {
             writer.put(frame[slot], f.bits);
@@ -34,7 +35,7 @@ pub(crate) fn compute(program: &Program, state: &mut State, flight: &Flight, c: 
                     continue;
                 }
                 let slot = *slot as usize;
-                let bits = if *variable { frame[slot - 1] as usize } else { *bits as usize };
+                let bits = if *variable { index(frame[slot - 1]) } else { *bits as usize };
                 writer.put_words(&frame[slot..slot + bits.div_ceil(64)], bits);
             }
             Input::Constant { words, bits } => writer.put_words(words, *bits),

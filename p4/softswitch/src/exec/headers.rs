@@ -1,6 +1,7 @@
 //! Validity, copies and stacks of headers.
 
 use crate::flight::Flight;
+use crate::num::{index, size32};
 use crate::ops::HeaderSel;
 use crate::program::{HeaderShape, Program};
 
@@ -22,7 +23,7 @@ pub(crate) fn is_valid(h: &HeaderShape, frame: &[u64]) -> bool {
 /// Octets of a header as it is now.
 pub(crate) fn octets(h: &HeaderShape, frame: &[u64]) -> usize {
     let variable = h.variable.map_or(0, |v| frame[h.fields[v].slot as usize - 1]);
-    h.fixed_octets + (variable / 8) as usize
+    h.fixed_octets + index(variable / 8)
 }
 
 /// Makes a header valid; another valid member of its union becomes invalid.
@@ -44,7 +45,7 @@ pub(crate) fn add(program: &Program, flight: &mut Flight, header: usize) {
     let base = shape.valid as usize;
     flight.frame[base..base + shape.slots].fill(0);
     set_valid(program, &mut flight.frame, header);
-    flight.length = flight.length.wrapping_add(shape.fixed_octets as u32);
+    flight.length = flight.length.wrapping_add(size32(shape.fixed_octets));
 }
 
 pub(crate) fn remove(program: &Program, flight: &mut Flight, header: usize) {
@@ -54,7 +55,7 @@ pub(crate) fn remove(program: &Program, flight: &mut Flight, header: usize) {
     }
     let octets = octets(shape, &flight.frame);
     flight.frame[shape.valid as usize] = 0;
-    flight.length = flight.length.wrapping_sub(octets as u32);
+    flight.length = flight.length.wrapping_sub(size32(octets));
 }
 
 /// Copies a header, validity included; the packet's length doesn't notice, as in BMv2.
@@ -105,7 +106,7 @@ pub(crate) fn push(
         return;
     }
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    frame[next] = (frame[next] as usize).saturating_add(count).min(size) as u64;
+    frame[next] = index(frame[next]).saturating_add(count).min(size) as u64;
     for i in (count..size).rev() {
         swap_elements(program, frame, &elements[i], &elements[i - count]);
     }
@@ -126,7 +127,7 @@ pub(crate) fn pop(
         return;
     }
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    frame[next] = (frame[next] as usize).saturating_sub(count) as u64;
+    frame[next] = index(frame[next]).saturating_sub(count) as u64;
     let kept = size.saturating_sub(count);
     for i in 0..kept {
         swap_elements(program, frame, &elements[i], &elements[i + count]);

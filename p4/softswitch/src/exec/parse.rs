@@ -3,6 +3,7 @@
 use super::headers;
 use crate::bits;
 use crate::flight::Flight;
+use crate::num::{index, low32};
 use crate::program::{Case, Extract, KeyPart, Lookahead, Program, Step};
 use crate::state::{SetPart, SetState, State};
 
@@ -114,19 +115,19 @@ fn run_step(program: &Program, state: &mut State, flight: &mut Flight, step: &St
         Step::Verify { code, condition, error } => {
             super::run(program, state, flight, *code, now_us);
             if flight.frame[*condition as usize] == 0 {
-                return Err(flight.frame[*error as usize] as u32);
+                return Err(low32(flight.frame[*error as usize]));
             }
         }
         Step::Advance { code, bits } => {
             super::run(program, state, flight, *code, now_us);
             let bits = flight.frame[*bits as usize];
-            if bits % 8 != 0 {
+            if !bits.is_multiple_of(8) {
                 return Err(errors.invalid_argument);
             }
             if bits / 8 > flight.payload_octets() as u64 {
                 return Err(errors.packet_too_short);
             }
-            flight.parsed += (bits / 8) as usize;
+            flight.parsed += index(bits / 8);
             flight.packet.materialise(flight.parsed);
         }
     }
@@ -139,12 +140,12 @@ fn extract_into(program: &Program, flight: &mut Flight, what: Extract, variable:
         Extract::Header(h) => (h, None),
         Extract::Stack(s) => {
             let stack = &program.stacks[s];
-            let at = flight.frame[stack.next as usize] as usize;
+            let at = index(flight.frame[stack.next as usize]);
             (stack.elements.get(at).ok_or(errors.stack_out_of_bounds)?[0], Some(stack.next))
         }
         Extract::UnionStack(s, member) => {
             let stack = &program.union_stacks[s];
-            let at = flight.frame[stack.next as usize] as usize;
+            let at = index(flight.frame[stack.next as usize]);
             let union = stack.elements.get(at).ok_or(errors.stack_out_of_bounds)?;
             (union[member], Some(stack.next))
         }
@@ -162,7 +163,7 @@ fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Opti
     let mut octets = shape.fixed_octets;
     let mut variable_bits = 0;
     if let (Some(bits), Some(position)) = (variable, shape.variable) {
-        if bits % 8 != 0 {
+        if !bits.is_multiple_of(8) {
             return Err(errors.invalid_argument);
         }
         // In this order, as BMv2 checks them.
@@ -176,7 +177,7 @@ fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Opti
         {
             return Err(errors.header_too_short);
         }
-        variable_bits = bits as usize;
+        variable_bits = index(bits);
     } else if flight.payload_octets() < octets {
         return Err(errors.packet_too_short);
     }

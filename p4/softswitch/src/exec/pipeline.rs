@@ -2,6 +2,7 @@
 
 use super::hash_input;
 use crate::flight::Flight;
+use crate::num::index;
 use crate::program::{END, FlowNode, Next, Program, TableShape};
 use crate::state::State;
 use crate::table::Bound;
@@ -170,6 +171,6 @@ fn group_member(program: &Program, state: &mut State, flight: &Flight, t: usize,
         return None;
     }
     let hash = hash_input::compute(program, state, flight, selector);
-    let at = (hash % size as u64) as usize;
+    let at = index(hash % size as u64);
     state.profiles[profile].groups.at(group)?.buckets.get(at).copied()
 }

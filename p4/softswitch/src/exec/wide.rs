@@ -53,7 +53,6 @@ fn evaluate(ex: &Wide, frame: &[u64]) -> Big {
                 BinOp::Shl => a.shl(b.to_shift()),
                 BinOp::Shr => a.shr(b.to_shift()),
                 BinOp::Eq => boolean(a == b),
-                BinOp::Ne => boolean(a != b),
                 BinOp::Lt => boolean(a.cmp(&b) == Ordering::Less),
                 BinOp::Le => boolean(a.cmp(&b) != Ordering::Greater),
             }

@@ -15,7 +15,7 @@ const TOP_PRIORITY: u32 = 10_000;
 /// What a command may refuse with.
 pub(super) type Outcome<T> = Result<T, String>;
 
-fn text(e: &ControlError) -> String {
+pub(super) fn text(e: &ControlError) -> String {
     e.to_string()
 }
 
@@ -60,7 +60,7 @@ pub(super) fn value(text: &str) -> Outcome<Value> {
 }
 
 /// All bits of a field.
-fn full(width: usize) -> Value {
+pub(super) fn full(width: usize) -> Value {
     from_bits(&vec![true; width])
 }
 
@@ -194,6 +194,9 @@ pub(super) struct Nodes(Vec<(u16, Vec<u16>, Option<u16>)>);
 pub(super) fn direct(switch: &mut Switch, nodes: &mut Nodes, words: &[String]) -> Outcome<Option<String>> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let program = std::sync::Arc::clone(switch.program());
+    if words.first().is_some_and(|c| super::cli::COMMANDS.contains(c)) {
+        return super::cli::run(switch, &words).map(|()| None);
+    }
     match words.as_slice() {
         ["mirroring_add", session, port] => {
             let replicas = vec![Replica { port: number(port)?, instance: 0 }];
@@ -239,6 +242,10 @@ pub(super) fn direct(switch: &mut Switch, nodes: &mut Nodes, words: &[String]) -
             let counter = program.counter(name).map_err(|e| text(&e))?;
             let v = CounterValue { packets: number(packets)?, octets: number(octets)? };
             switch.set_counter(counter, number(index)?, v).map_err(|e| text(&e))?;
+        }
+        ["counter_reset", name] => {
+            let counter = program.counter(name).map_err(|e| text(&e))?;
+            switch.reset_counter(counter).map_err(|e| text(&e))?;
         }
         ["register_read", name, index] => {
             let register = program.register(name).map_err(|e| text(&e))?;

@@ -66,8 +66,7 @@ impl fmt::Display for Failure {
 
 fn same_digit(expected: &str, got: &str, i: usize) -> bool {
     match (expected.as_bytes().get(i), got.as_bytes().get(i)) {
-        (Some(b'*'), Some(_)) => true,
-        (Some(e), Some(g)) => e.eq_ignore_ascii_case(g),
+        (Some(e), Some(g)) => *e == b'*' || e.eq_ignore_ascii_case(g),
         // More octets than expected matter only where the length does.
         (None, Some(_)) => true,
         _ => false,
@@ -75,7 +74,8 @@ fn same_digit(expected: &str, got: &str, i: usize) -> bool {
 }
 
 pub(super) fn digits(octets: &[u8]) -> String {
-    octets.iter().map(|o| format!("{o:02x}")).collect()
+    let digit = |o: u8| char::from_digit(u32::from(o), 16).unwrap_or('?');
+    octets.iter().flat_map(|o| [digit(o >> 4), digit(o & 15)]).collect()
 }
 
 /// The first digit where a packet isn't what was expected.

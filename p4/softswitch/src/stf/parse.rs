@@ -1,6 +1,7 @@
 //! Reads the text.
 
 use super::StfError;
+use crate::num::low8;
 
 /// One line of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +113,9 @@ fn parse_line(line: &str) -> Result<Command, String> {
         | "register_reset"
         | "meter_get_rates"
         | "meter_set_rates"
-        | "meter_array_set_rates" => {
+        | "meter_array_set_rates"
+        | "counter_reset" => Ok(Command::Direct(line.split_whitespace().map(str::to_owned).collect())),
+        other if super::cli::COMMANDS.contains(&other) => {
             Ok(Command::Direct(line.split_whitespace().map(str::to_owned).collect()))
         }
         other => Err(format!("unknown command {other:?}")),
@@ -133,13 +136,13 @@ pub(super) fn number<T: TryFrom<u64>>(text: &str) -> Result<T, String> {
 
 fn octets(data: &str) -> Result<Vec<u8>, String> {
     let digits: Vec<u8> = data.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    if digits.len() % 2 != 0 {
+    if !digits.len().is_multiple_of(2) {
         return Err("a packet needs an even number of hexadecimal digits".to_owned());
     }
     let digit = |c: u8| {
         char::from(c).to_digit(16).ok_or_else(|| format!("{:?} isn't a hexadecimal digit", c as char))
     };
-    digits.chunks_exact(2).map(|pair| Ok((digit(pair[0])? << 4 | digit(pair[1])?) as u8)).collect()
+    digits.chunks_exact(2).map(|pair| Ok(low8(u64::from(digit(pair[0])? << 4 | digit(pair[1])?)))).collect()
 }
 
 fn unquote(text: &str) -> String {

@@ -110,7 +110,7 @@ impl Runner {
             }
             Command::RemoveAll => commands::remove_all(&mut self.switch)?,
             Command::CheckCounter { counter, index, check } => {
-                self.check_counter(line, &counter, &index, check)?
+                self.check_counter(line, &counter, &index, check)?;
             }
             Command::Direct(words) => {
                 let printed = commands::direct(&mut self.switch, &mut self.nodes, &words)?;
@@ -146,16 +146,13 @@ impl Runner {
         index: &str,
         check: Option<(String, String, u64)>,
     ) -> Result<(), String> {
-        let value = match index.strip_prefix('$') {
-            Some(name) => {
-                let (table, handle) =
-                    self.names.get(name).ok_or_else(|| format!("no entry is named {name:?}"))?;
-                self.switch.direct_counter(*table, *handle).map_err(|e| e.to_string())?
-            }
-            None => {
-                let id = self.switch.program().counter(counter).map_err(|e| e.to_string())?;
-                self.switch.counter(id, parse::number(index)?).map_err(|e| e.to_string())?
-            }
+        let value = if let Some(name) = index.strip_prefix('$') {
+            let (table, handle) =
+                self.names.get(name).ok_or_else(|| format!("no entry is named {name:?}"))?;
+            self.switch.direct_counter(*table, *handle).map_err(|e| e.to_string())?
+        } else {
+            let id = self.switch.program().counter(counter).map_err(|e| e.to_string())?;
+            self.switch.counter(id, parse::number(index)?).map_err(|e| e.to_string())?
         };
         let (unit, op, wanted) = check.unwrap_or_else(|| ("packets".to_owned(), "==".to_owned(), 0));
         let got = match unit.as_str() {

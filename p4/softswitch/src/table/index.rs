@@ -1,6 +1,7 @@
 //! The search structures: a hash map for exact keys, one for every mask of lpm and ternary keys, sorted intervals for a
 //! single range, a list for the rest.
 
+use crate::num::{low64, size32};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -29,7 +30,7 @@ impl Hasher for WordHasher {
 
     fn write_u64(&mut self, word: u64) {
         let product = u128::from(self.0 ^ word ^ 0x9e37_79b9_7f4a_7c15) * 0xd134_2543_de82_ef95;
-        self.0 = (product >> 64) as u64 ^ product as u64;
+        self.0 = low64(product >> 64) ^ low64(product);
     }
 
     fn write_u32(&mut self, word: u32) {
@@ -171,7 +172,7 @@ impl Index {
     }
 
     fn group_rank(lpm: bool, key: &CompiledKey, priority: u32) -> u32 {
-        if lpm { u32::MAX - key.prefix_len as u32 } else { priority }
+        if lpm { u32::MAX - size32(key.prefix_len) } else { priority }
     }
 
     pub(crate) fn find(&self, key: &CompiledKey, priority: u32) -> Option<u32> {
