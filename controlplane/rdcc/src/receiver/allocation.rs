@@ -154,7 +154,7 @@ impl Receiver {
         message.live = true;
         let turn = message.turn.take();
         let weight = u64::from(message.weight);
-        let class = usize::from(message.class.min(7));
+        let class = usize::from(turn.map_or(message.class, |turn| turn.class).min(7));
         let start = message.service;
         // Scaled, so that small grants to heavy messages count.
         message.service += (fresh << 8) / weight;
@@ -242,7 +242,7 @@ impl Receiver {
     /// with its state.
     pub(super) fn settle(&mut self, slot: u32, now: Nanos) {
         let Some(message) = self.inbound(slot) else { return };
-        let needs = message.needs_credit() && self.is_first_of_queue_pair(message, slot);
+        let needs = message.needs_credit() && !self.is_behind_another(slot);
         let active = needs || message.scheduled > 0;
         if message.scheduled == 0 && message.rate > 0 {
             self.hold(slot, Held::default());
@@ -274,13 +274,14 @@ impl Receiver {
     fn line_up(&mut self, slot: u32, now: Nanos) {
         let window = self.window(slot, now);
         let step = (self.quantum() * self.unit()).min((window / 2).max(self.unit()));
+        let class = self.class_in_line(slot);
         let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let rest = message.length - message.issued.max(message.base());
         if message.scheduled > 0 && message.scheduled + rest.min(step) > window {
             return;
         }
-        message.service = message.service.max(self.served[usize::from(message.class.min(7))]);
-        let turn = Turn { class: message.class, deadline: message.deadline, service: message.service, slot };
+        message.service = message.service.max(self.served[usize::from(class.min(7))]);
+        let turn = Turn { class, deadline: message.deadline, service: message.service, slot };
         message.turn = Some(turn);
         self.ready.insert(turn);
     }
@@ -291,14 +292,28 @@ impl Receiver {
         }
     }
 
-    /// Whether no message before it on its queue pair still needs credit.
-    fn is_first_of_queue_pair(&self, message: &Inbound, slot: u32) -> bool {
-        let Some(from) = self.associations.get(message.association as usize).and_then(Option::as_ref) else {
-            return false;
-        };
-        let order = self.bindings.order(from.from.ip(), message.binding.destination_qp);
-        let mut needing = order.filter(|&slot| self.inbound(slot).is_some_and(Inbound::needs_credit));
-        needing.next() == Some(slot)
+    /// The messages of its queue pair in posting order.
+    fn queue_pair_of(&self, slot: u32) -> impl Iterator<Item = (u32, &Inbound)> + '_ {
+        let place = self.inbound(slot).and_then(|message| {
+            let association = self.associations.get(message.association as usize)?.as_ref()?;
+            Some((association.from.ip(), message.binding.destination_qp))
+        });
+        let order = place.into_iter().flat_map(|(from, qp)| self.bindings.order(from, qp));
+        order.filter_map(|slot| self.inbound(slot).map(|message| (slot, message)))
+    }
+
+    /// The class in which a message waits: those behind it on its queue pair wait with it, so the most urgent of
+    /// them counts.
+    fn class_in_line(&self, slot: u32) -> u8 {
+        let behind = self.queue_pair_of(slot).skip_while(|&(other, _)| other != slot);
+        behind.map(|(_, message)| message.class).min().unwrap_or(7)
+    }
+
+    /// Whether a message before it on its queue pair still needs credit.
+    pub(super) fn is_behind_another(&self, slot: u32) -> bool {
+        self.queue_pair_of(slot)
+            .take_while(|&(other, _)| other != slot)
+            .any(|(_, message)| message.needs_credit())
     }
 
     /// Settles all messages of a queue pair: their order changed, or the first of them has all the credit it needs.

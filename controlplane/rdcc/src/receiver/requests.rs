@@ -131,8 +131,9 @@ impl Receiver {
                 self.receive(slot, early, false, now);
             }
         }
-        if live && self.inbound(slot).is_some_and(|message| message.live) {
-            // The grant was lost or ran out at the sender; it is still charged here.
+        if live && self.inbound(slot).is_some_and(|message| message.live) && !self.is_behind_another(slot) {
+            // The grant was lost or ran out at the sender; it is still charged here. Behind a message without credit
+            // it couldn't be used, and renewed again and again it would keep the budget from that one for ever.
             self.refresh_in_place(slot, now);
         }
         self.settle_queue_pair(from, binding.destination_qp, now);
