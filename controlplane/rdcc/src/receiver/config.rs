@@ -70,7 +70,8 @@ pub struct ReceiverConfig {
     pub hear: Hear,
     /// Addresses from which reports are believed.
     pub crn_addresses: Vec<IpAddr>,
-    /// Epoch of this incarnation; different from the previous one's.
+    /// Epoch of this incarnation; different from the previous one's. Senders may use credit of the previous one for a
+    /// Grant Lifetime and `2 * d_max` after its last grant, which this one can't know of: it should start after that.
     pub epoch: Epoch,
 }
 
