@@ -14,6 +14,10 @@ pub const RATE_PPS: u64 = 10;
 /// are far longer or far shorter.
 pub const PERIOD_US: u64 = 1_000_000 / RATE_PPS;
 
+/// Frames that a step may send. `simple_switch` reads an interface through libpcap with its default buffer, 2 MiB, of which
+/// a frame takes some 64 KiB on a veth: of a burst of 40, some are lost before the switch sees them (seen with 1.15.5).
+pub const BURST_FRAMES: usize = 30;
+
 /// A test of one rule.
 #[derive(Clone, Debug)]
 pub struct Case {

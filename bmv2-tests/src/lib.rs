@@ -8,7 +8,7 @@
 //! * [`recording`] keeps what `simple_switch_grpc` did, so that softswitch is held against it everywhere.
 //!
 //! Depths are known because bursts are short and queues are slow: a burst is inside the switch long before its second
-//! packet may leave ([`case::PERIOD`]), so what each packet leaves behind follows from arithmetic alone.
+//! packet may leave ([`case::PERIOD_US`]), so what each packet leaves behind follows from arithmetic alone.
 #![forbid(unsafe_code)]
 
 pub mod bmv2;

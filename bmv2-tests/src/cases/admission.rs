@@ -2,12 +2,9 @@
 
 use super::bed::SLOW;
 use super::reports::report;
-use super::{Bed, Story, TO_SENDER};
+use super::{Bed, CONGESTION, Story, TO_SENDER};
 use crate::case::Case;
 use crate::frames::Data;
-
-/// `drops` of port 2's data queue, cause 1 (congestion).
-const CONGESTION: u64 = 1 << 12 | 2 << 3;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![exactly_full(), one_too_many()]

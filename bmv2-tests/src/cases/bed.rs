@@ -34,6 +34,8 @@ pub struct Bed {
     pub report_interval: u32,
     /// Degrees that have an entry, by the document's formula.
     pub degrees: Vec<u8>,
+    /// Flows that `fair_share` has entries for.
+    pub most_flows: u128,
     /// Whether `reporter` is set.
     pub reporter: bool,
     /// Its IPv6 address; 0: nothing is reported about IPv6.
@@ -59,6 +61,7 @@ impl Default for Bed {
             ecn_threshold: 0,
             report_interval: 1000,
             degrees: Vec::new(),
+            most_flows: 8,
             reporter: true,
             reporter_ipv6: REPORTER_ADDRESS_6,
             trusted: (1..=HOSTS).collect(),
@@ -93,7 +96,7 @@ impl Bed {
         entries.push(profile(SLOW, 0, [PROFILE, b_th, q_max, ecn_threshold, interval]));
         let span = self.q_max - self.b_th;
         entries.extend(self.degrees.iter().map(|&degree| degree_entry(degree, span)));
-        for flows in 1..=8 {
+        for flows in 1..=self.most_flows {
             entries.push(Entry::Table {
                 table: "fair_share".to_owned(),
                 key: vec![

@@ -11,6 +11,7 @@ mod forwarding;
 mod ipv6;
 mod loop_guard;
 mod queues;
+mod random;
 mod reports;
 mod suppression;
 mod thresholds;
@@ -35,6 +36,7 @@ pub fn all() -> Vec<Case> {
         queues::cases(),
         forwarding::cases(),
         ipv6::cases(),
+        random::cases(),
     ]
     .concat()
 }
@@ -43,6 +45,8 @@ pub fn all() -> Vec<Case> {
 const TO_RECEIVER: u64 = 2 << 3;
 /// `reports_sent` of port 2's data queue, reports to the sender: kind 1.
 const TO_SENDER: u64 = 1 << 12 | 2 << 3;
+/// `drops` of port 2's data queue, cause 1 (congestion).
+const CONGESTION: u64 = 1 << 12 | 2 << 3;
 /// `reports_suppressed` of port 2's data queue, by the flow's interval: cause 0.
 const FLOW_INTERVAL: u64 = 2 << 3;
 /// `reports_suppressed` of port 2's data queue, by the port's limit: cause 1.
@@ -53,6 +57,17 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::case::{BURST_FRAMES, Step};
+
+    #[test]
+    fn no_burst_is_too_long_for_the_real_switch() {
+        for case in all() {
+            for step in &case.script {
+                let Step::Send { frames, .. } = step else { continue };
+                assert!(frames.len() <= BURST_FRAMES, "{}: {}", case.name, frames.len());
+            }
+        }
+    }
 
     #[test]
     fn case_names_are_file_names_and_unique() {
