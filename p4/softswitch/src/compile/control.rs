@@ -81,7 +81,7 @@ fn pipeline(
     for t in &p.tables {
         let at = format!("tables/{}", t.name);
         let (shape, info) = table(context, actions, t, control, &find).within(&at)?;
-        control.nodes.push(FlowNode::Table(control.tables.len()));
+        control.nodes.push(node_of(t, &shape, control.tables.len()));
         control.tables.push(shape);
         control.table_infos.push(info);
     }
@@ -105,6 +105,21 @@ fn pipeline(
         control.nodes.push(FlowNode::Call { action, next: find(a.next_node.as_deref()).within(&at)? });
     }
     find(p.init_table.as_deref())
+}
+
+/// p4c wraps statements between tables into tables without key whose action is fixed: those are calls.
+fn node_of(t: &Table, shape: &TableShape, index: usize) -> FlowNode {
+    let fixed = t.default_entry.as_ref().is_some_and(|d| d.action_entry_const);
+    match (&shape.default, &shape.next) {
+        (Some((action, data)), next) if fixed && shape.key.is_empty() && data.is_empty() => {
+            let next = match next {
+                Next::HitMiss { miss, .. } => *miss,
+                Next::ByAction(by_action) => by_action[*action],
+            };
+            FlowNode::Call { action: *action, next }
+        }
+        _ => FlowNode::Table(index),
+    }
 }
 
 fn action_index(context: &Context, id: u64) -> Result<usize, LoadError> {
