@@ -1,23 +1,30 @@
 # What a newcomer types: `make run`, `make test`. Everything else is for those who change something.
 CARGO ?= cargo
 OUT ?= out
+TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
+CRN = $(CARGO) run --locked --quiet -p crn --
+FIGURES = target/figures
 
-.PHONY: help run test lint docs generate check-generated p4 clean
+.PHONY: help run test bmv2-tests lint docs generate check-generated figures p4 clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
 	@echo "make test             all tests that need nothing but Rust; those for absent targets are listed as absent"
+	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
-	@echo "make generate         rewrite generated files: constants from the P4 program, the topology schema"
+	@echo "make generate         rewrite generated files: constants, schema, the README's figures and pictures"
 	@echo "make check-generated  fail when a generated file is stale"
 
 run:
-	$(CARGO) run --locked --release -p crn -- sim topologies/incast-8to1.yaml topologies/uplink.yaml --out $(OUT)
+	$(CARGO) run --locked --release -p crn -- sim $(TOPOLOGIES) --out $(OUT)
 
 test:
 	$(CARGO) test --locked --workspace
+
+bmv2-tests:
+	$(CARGO) test --locked -p bmv2-tests --no-fail-fast
 
 lint:
 	$(CARGO) fmt --all --check
@@ -29,14 +36,30 @@ docs:
 P4_CONSTANTS = $(CARGO) run --locked --quiet -p p4runtime --bin p4-constants -- \
 	--p4info p4/bmv2/build/crn.p4info.txtpb --include p4/include --out controlplane/controller/src/pipeline/generated.rs
 
-generate:
-	$(P4_CONSTANTS)
-	$(CARGO) run --locked --quiet -p crn -- schema > topologies/topology.schema.json
+# What `make run` prints, without the line that says where the files are, and its pictures.
+figures:
+	@mkdir -p $(FIGURES)
+	$(CRN) sim $(TOPOLOGIES) --out $(FIGURES) | grep -v '^Pictures' | sed 's/ *$$//' > $(FIGURES)/run.txt
 
-check-generated:
+README_BLOCK = awk '/^<!-- end -->/ { inside = 0 } inside && !/^```/ { print } /^<!-- output of make run -->/ { inside = 1 }' README.md
+
+generate: figures
+	$(P4_CONSTANTS)
+	$(CRN) schema > topologies/topology.schema.json
+	cp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
+	cp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
+	awk -v file=$(FIGURES)/run.txt '/^<!-- end -->/ { inside = 0 } !inside { print } \
+		/^<!-- output of make run -->/ { inside = 1; print "```text"; while ((getline line < file) > 0) print line; print "```" }' \
+		README.md > $(FIGURES)/README.md
+	cp $(FIGURES)/README.md README.md
+
+check-generated: figures
 	$(MAKE) --no-print-directory -C p4 check
 	$(P4_CONSTANTS) --check
-	$(CARGO) run --locked --quiet -p crn -- schema | cmp - topologies/topology.schema.json
+	$(CRN) schema | cmp - topologies/topology.schema.json
+	cmp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
+	cmp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
+	$(README_BLOCK) | cmp - $(FIGURES)/run.txt
 
 p4:
 	$(MAKE) --no-print-directory -C p4

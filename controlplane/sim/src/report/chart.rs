@@ -8,8 +8,9 @@ use crate::run::Outcome;
 const SIZE: (u32, u32) = (1000, 420);
 const COLUMNS: usize = 900;
 
-/// How many batches from the start the picture shows; more would only repeat them.
-const BATCHES_SHOWN: usize = 3;
+/// How many batches of each scheme the picture shows: the first finds senders that know nothing, the second senders
+/// that have learnt; more would only repeat that.
+const BATCHES_SHOWN: usize = 2;
 
 /// Colours that remain distinct for colour-blind readers (Okabe and Ito), by scheme in the order given.
 const COLOURS: [RGBColor; 3] = [RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(0, 158, 115)];
@@ -60,15 +61,17 @@ pub fn queue_svg(title: &str, outcomes: &[Outcome]) -> Result<String, ChartError
             .configure_mesh()
             .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.08))
-            .x_desc("time since the first batch (us)")
+            .x_desc("time since the start of the first batch (us); two batches of each scheme")
             .y_desc("queue at the bottleneck (kB)")
+            .x_label_formatter(&|us| format!("{us:.0}"))
+            .y_label_formatter(&|kb| format!("{kb:.0}"))
             .draw()?;
 
         for (outcome, colour) in outcomes.iter().zip(COLOURS) {
-            let (from, _) = shown(outcome);
+            let (from, to) = shown(outcome);
             let points = outcome
                 .queue
-                .envelope(from, from + span, COLUMNS)
+                .envelope(from, to, COLUMNS)
                 .into_iter()
                 .flat_map(|(at, low, high)| [(micros(at), kilo(low)), (micros(at), kilo(high))]);
             chart
