@@ -3,8 +3,10 @@
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
 mod decode;
+mod program;
 mod schema;
 mod sim_command;
+mod stf_command;
 
 use std::process::ExitCode;
 
@@ -26,6 +28,8 @@ enum Command {
     Decode(decode::Args),
     /// Print the JSON Schema of topology files
     Schema,
+    /// Run a packet test (P4's Simple Test Framework) on the embedded switch
+    Stf(stf_command::Args),
 }
 
 fn main() -> ExitCode {
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
             schema::run();
             Ok(())
         }
+        Command::Stf(args) => stf_command::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
