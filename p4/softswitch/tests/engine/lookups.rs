@@ -107,7 +107,9 @@ fn a_single_range_is_found_whatever_overlaps() {
         }
         let gone: Vec<_> = entries.iter().step_by(3).map(|e| e.5).collect();
         entries.retain(|e| !gone.contains(&e.5));
-        gone.into_iter().for_each(|h| switch.table_delete(T, h).unwrap());
+        for handle in gone {
+            switch.table_delete(T, handle).unwrap();
+        }
     }
 }
 

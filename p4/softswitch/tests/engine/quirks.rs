@@ -1,4 +1,4 @@
-//! simple_switch's quirks, each by name.
+//! `simple_switch`'s quirks, each by name.
 
 use serde_json::json;
 use softswitch::control::{CloneSession, Replica};
