@@ -7,9 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use softswitch::control::{
-    ActionCall, EntryAction, KeyMatch, MatchKind, NewEntry, ProfileMember, TableId,
-};
+use softswitch::control::{ActionCall, EntryAction, KeyMatch, MatchKind, NewEntry, ProfileMember, TableId};
 use softswitch::{Packet, Program, Switch, SwitchConfig, Value};
 
 type Fault = Box<dyn std::error::Error>;
@@ -21,7 +19,13 @@ fn call(switch: &Switch, table: TableId, action: &str, args: &[u64]) -> Result<A
     Ok(ActionCall { action, args: args.iter().map(|&a| Value::from(a)).collect() })
 }
 
-fn add(switch: &mut Switch, table: &str, key: Vec<KeyMatch>, action: &str, args: &[u64]) -> Result<(), Fault> {
+fn add(
+    switch: &mut Switch,
+    table: &str,
+    key: Vec<KeyMatch>,
+    action: &str,
+    args: &[u64],
+) -> Result<(), Fault> {
     let table = switch.program().table(table)?;
     let action = EntryAction::Call(call(switch, table, action, args)?);
     switch.table_insert(table, NewEntry { key, priority: 1, action, idle_timeout_ns: 0 })?;
