@@ -1,0 +1,196 @@
+//! What a compiled program is made of, the parser aside: headers, calculations, tables, arrays.
+
+use crate::control::{MatchKind, NewEntry, ProfileInfo, TableInfo};
+use crate::hash::Algorithm;
+use crate::layout::{Intrinsic, Slot};
+
+/// The metadata fields that the switch itself reads and writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standard {
+    pub ingress_port: Intrinsic,
+    pub packet_length: Intrinsic,
+    pub instance_type: Intrinsic,
+    pub egress_spec: Intrinsic,
+    pub egress_port: Intrinsic,
+    pub ingress_timestamp: Option<Intrinsic>,
+    pub egress_timestamp: Option<Intrinsic>,
+    pub mcast_grp: Option<Intrinsic>,
+    pub egress_rid: Option<Intrinsic>,
+    pub priority: Option<Intrinsic>,
+    pub enq_timestamp: Option<Intrinsic>,
+    pub enq_qdepth: Option<Intrinsic>,
+    pub deq_timedelta: Option<Intrinsic>,
+    pub deq_qdepth: Option<Intrinsic>,
+    pub qid: Option<Intrinsic>,
+    pub parser_error: Option<Intrinsic>,
+    pub checksum_error: Option<Intrinsic>,
+}
+
+/// A field of a header in the packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShapeField {
+    /// First word; of a variable field, the slot before holds the width.
+    pub slot: Slot,
+    pub bits: u32,
+    /// Bit in the header where it starts, variable fields before it not counted.
+    pub at: u32,
+    pub signed: bool,
+    pub variable: bool,
+}
+
+/// A header in the packet.
+#[derive(Clone, Debug)]
+pub(crate) struct HeaderShape {
+    /// Slot of the validity.
+    pub valid: Slot,
+    /// Slots, validity included.
+    pub slots: usize,
+    pub fields: Vec<ShapeField>,
+    pub fixed_octets: usize,
+    /// Position of the variable field.
+    pub variable: Option<usize>,
+    /// 0: no limit given.
+    pub max_octets: usize,
+    pub union: Option<usize>,
+    pub metadata: bool,
+}
+
+/// A stack of headers or of unions.
+#[derive(Clone, Debug)]
+pub(crate) struct StackShape {
+    /// Of each element the headers: one, or a union's members.
+    pub elements: Vec<Vec<usize>>,
+    /// Slot of the index of the next element.
+    pub next: Slot,
+}
+
+/// One item of a hash's input.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    /// Left out when its header isn't valid.
+    Field {
+        slot: Slot,
+        bits: u32,
+        valid: Option<Slot>,
+        variable: bool,
+    },
+    Constant {
+        words: Vec<u64>,
+        bits: usize,
+    },
+    Header(usize),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Calculation {
+    pub algorithm: Algorithm,
+    pub inputs: Vec<Input>,
+    pub payload: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Checksum {
+    pub calculation: usize,
+    pub slot: Slot,
+    pub bits: u32,
+    pub valid: Option<Slot>,
+    pub condition: Option<(u32, Slot)>,
+    pub verify: bool,
+    pub update: bool,
+}
+
+/// A run of slots that a field list copies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FieldCopy {
+    pub slot: Slot,
+    pub limbs: usize,
+    pub bits: usize,
+    /// Validity of the header it stands in, unless metadata.
+    pub valid: Option<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RegisterArray {
+    pub size: usize,
+    pub width: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CounterArray {
+    pub size: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeterArray {
+    pub size: usize,
+    pub octets: bool,
+}
+
+/// A step of a pipeline.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FlowNode {
+    Table(usize),
+    Condition { code: u32, slot: Slot, yes: u32, no: u32 },
+    Call { action: usize, next: u32 },
+}
+
+/// A key field of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyField {
+    pub slot: Slot,
+    /// Validity of its header: fields of invalid headers match as zero.
+    pub valid: Option<Slot>,
+    pub bits: usize,
+    pub kind: MatchKind,
+    /// Where it stands in the packed key: first word, bit in it.
+    pub word: usize,
+    pub shift: u32,
+    /// The JSON's own mask on the field.
+    pub mask: Option<Vec<u64>>,
+}
+
+/// What follows a table.
+#[derive(Clone, Debug)]
+pub(crate) enum Next {
+    HitMiss {
+        hit: u32,
+        miss: u32,
+    },
+    /// By the program's action number.
+    ByAction(Vec<u32>),
+}
+
+/// A direct meter of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DirectMeter {
+    pub octets: bool,
+    pub slot: Slot,
+    pub mask: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct TableShape {
+    pub key: Vec<KeyField>,
+    /// Words of the packed key.
+    pub words: usize,
+    pub next: Next,
+    /// Next node on a miss without default action.
+    pub base_next: u32,
+    /// The program's default action: action and parameter words.
+    pub default: Option<(usize, Vec<u64>)>,
+    /// The control plane may change the arguments, not the action.
+    pub const_default_action: bool,
+    pub const_entries: Vec<NewEntry>,
+    pub direct_meter: Option<DirectMeter>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub ingress: u32,
+    pub egress: u32,
+    pub nodes: Vec<FlowNode>,
+    pub tables: Vec<TableShape>,
+    pub table_infos: Vec<TableInfo>,
+    pub profile_infos: Vec<ProfileInfo>,
+    pub selectors: Vec<Option<Calculation>>,
+}
