@@ -3,6 +3,7 @@
 use wire::rdcc::{CreditGrant, Flags, Message as RdccMessage, MessageId};
 use wire::units::{MbitPerSec, Micros, Nanos, Octets};
 
+use super::bindings::Lane;
 use super::message::{Inbound, Turn};
 use super::shares::Held;
 use super::{Receiver, Timer};
@@ -58,6 +59,7 @@ impl Receiver {
                 self.unready(turn.slot);
                 continue;
             }
+            let Some(fresh) = self.within_cap(turn.slot, revived, fresh) else { continue };
             let free = self.budget.free_scheduled();
             if revived > free {
                 return;
@@ -70,6 +72,36 @@ impl Receiver {
             let Some(held) = self.rate_for(turn.slot, now) else { return };
             let limit = self.limit_after(turn.slot, fresh);
             self.grant(turn.slot, limit, held, now);
+        }
+    }
+
+    //= RDCC, Security Considerations: fe355f68
+    /// What of `fresh` the cap on the credit of one association leaves. If it leaves nothing, the message waits for the
+    /// association to use some.
+    fn within_cap(&mut self, slot: u32, revived: u64, fresh: u64) -> Option<u64> {
+        let (cap, unit) = (self.config.association_cap(), self.unit());
+        let index = self.inbound(slot)?.association;
+        let association = self.association_mut(index)?;
+        let room = cap.saturating_sub(association.scheduled);
+        let fresh =
+            if revived + fresh <= room { fresh } else { whole_units(room.saturating_sub(revived), unit) };
+        if revived > room || revived + fresh == 0 {
+            association.capped.insert(slot);
+            self.unready(slot);
+            return None;
+        }
+        Some(fresh)
+    }
+
+    /// Messages that waited for their association to use credit stand in line again.
+    fn uncap(&mut self, index: u32, now: Nanos) {
+        let cap = self.config.association_cap();
+        let Some(association) = self.association_mut(index) else { return };
+        if association.capped.is_empty() || association.scheduled >= cap {
+            return;
+        }
+        for slot in core::mem::take(&mut association.capped) {
+            self.settle(slot, now);
         }
     }
 
@@ -174,9 +206,9 @@ impl Receiver {
     /// A message with all the credit it needs lets the next of its queue pair get some.
     fn pass_on(&mut self, slot: u32, now: Nanos) {
         let Some(message) = self.inbound(slot).filter(|message| !message.needs_credit()) else { return };
-        let (index, qp) = (message.association, message.binding.destination_qp);
+        let (index, lane) = (message.association, message.carrier.lane);
         if let Some(from) = self.association_mut(index).map(|association| association.from.ip()) {
-            self.settle_queue_pair(from, qp, now);
+            self.settle_lane(from, lane, now);
         }
     }
 
@@ -233,6 +265,11 @@ impl Receiver {
         let granted = if message.live { message.granted() } else { 0 };
         self.budget.move_unscheduled(message.unscheduled, announced);
         self.budget.move_scheduled(message.scheduled, granted);
+        if let Some(association) =
+            self.associations.get_mut(message.association as usize).and_then(Option::as_mut)
+        {
+            association.scheduled = association.scheduled - message.scheduled + granted;
+        }
         (message.unscheduled, message.scheduled) = (announced, granted);
         message.reserved = announced > 0;
         message.live = granted > 0;
@@ -253,6 +290,9 @@ impl Receiver {
             self.unready(slot);
         } else if self.inbound(slot).is_some_and(|message| message.turn.is_none()) {
             self.line_up(slot, now);
+        }
+        if let Some(index) = self.inbound(slot).map(|message| message.association) {
+            self.uncap(index, now);
         }
     }
 
@@ -296,9 +336,9 @@ impl Receiver {
     fn queue_pair_of(&self, slot: u32) -> impl Iterator<Item = (u32, &Inbound)> + '_ {
         let place = self.inbound(slot).and_then(|message| {
             let association = self.associations.get(message.association as usize)?.as_ref()?;
-            Some((association.from.ip(), message.binding.destination_qp))
+            Some((association.from.ip(), message.carrier.lane))
         });
-        let order = place.into_iter().flat_map(|(from, qp)| self.bindings.order(from, qp));
+        let order = place.into_iter().flat_map(|(from, lane)| self.bindings.order(from, lane));
         order.filter_map(|slot| self.inbound(slot).map(|message| (slot, message)))
     }
 
@@ -317,8 +357,8 @@ impl Receiver {
     }
 
     /// Settles all messages of a queue pair: their order changed, or the first of them has all the credit it needs.
-    pub(super) fn settle_queue_pair(&mut self, from: core::net::IpAddr, qp: u32, now: Nanos) {
-        let slots: Vec<u32> = self.bindings.order(from, qp).collect();
+    pub(super) fn settle_lane(&mut self, from: core::net::IpAddr, lane: Lane, now: Nanos) {
+        let slots: Vec<u32> = self.bindings.order(from, lane).collect();
         for slot in slots {
             self.settle(slot, now);
         }

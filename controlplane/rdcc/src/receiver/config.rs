@@ -60,6 +60,14 @@ pub struct ReceiverConfig {
     pub alpha: MbitPerSec,
     /// beta of the AIMD controller, in thousandths.
     pub beta_permille: u32,
+    /// The most credit that one association may hold; `None` is `G_s`, so that one sender alone can keep the link busy.
+    pub association_credit: Option<Octets>,
+    /// The loss of unscheduled data above which nobody may send any, in millionths.
+    pub loss_threshold_ppm: u32,
+    /// Over what time that loss is counted.
+    pub loss_interval: Nanos,
+    /// Whether the domain's data transport carries Binding Values of kind 2; without it they are refused.
+    pub opaque_bindings: bool,
     /// Associations admitted at most.
     pub max_associations: usize,
     /// Pending messages of one association at most.
@@ -70,8 +78,7 @@ pub struct ReceiverConfig {
     pub hear: Hear,
     /// Addresses from which reports are believed.
     pub crn_addresses: Vec<IpAddr>,
-    /// Epoch of this incarnation; different from the previous one's. Senders may use credit of the previous one for a
-    /// Grant Lifetime and `2 * d_max` after its last grant, which this one can't know of: it should start after that.
+    /// Epoch of this incarnation; different from the previous one's: [`super::Receiver::restarted`].
     pub epoch: Epoch,
 }
 
@@ -100,6 +107,10 @@ impl ReceiverConfig {
             delay_target: Nanos(base_rtt.0.saturating_mul(2)),
             alpha: MbitPerSec((link_rate.0 / 100).max(1)),
             beta_permille: 500,
+            association_credit: None,
+            loss_threshold_ppm: 10_000,
+            loss_interval: Nanos(1_000_000_000),
+            opaque_bindings: false,
             max_associations: 4096,
             max_pending_messages: 1024,
             idle_timeout: Nanos(10_000_000_000),
@@ -114,6 +125,12 @@ impl ReceiverConfig {
         let unit = self.credit_unit.0.max(1);
         let rate = u128::from(self.link_rate.0) * u128::from(unit) / u128::from(unit + self.unit_overhead.0);
         MbitPerSec(u32::try_from(rate).unwrap_or(u32::MAX))
+    }
+
+    /// The most credit that one association may hold.
+    pub(super) fn association_cap(&self) -> u64 {
+        let scheduled = self.budget.0.saturating_sub(self.unscheduled_budget.0);
+        self.association_credit.map_or(scheduled, |cap| cap.0.min(scheduled))
     }
 
     /// `R_min`: one Credit Unit per update interval, at least 1 Mbit/s.
@@ -134,6 +151,9 @@ impl ReceiverConfig {
                 unscheduled_budget: self.unscheduled_budget,
                 credit_unit: self.credit_unit,
             });
+        }
+        if let Some(association_credit) = self.association_credit.filter(|&cap| cap < self.credit_unit) {
+            return Err(ConfigError::AssociationCredit { association_credit, credit_unit: self.credit_unit });
         }
         if self.payload_capacity() < self.minimum_rate() {
             return Err(ConfigError::Rate { link_rate: self.link_rate, minimum_rate: self.minimum_rate() });
@@ -163,6 +183,20 @@ pub enum ConfigError {
         /// The Credit Unit.
         credit_unit: Octets,
     },
+    /// One association may not hold a single Credit Unit.
+    #[error("association_credit {association_credit} must be at least one credit unit, {credit_unit}")]
+    AssociationCredit {
+        /// The configured value.
+        association_credit: Octets,
+        /// The Credit Unit.
+        credit_unit: Octets,
+    },
+    /// A restarted receiver has the Epoch of the one that it replaces.
+    #[error("epoch {} is that of the receiver that lost its state; another one is needed", epoch.0)]
+    Epoch {
+        /// The configured value.
+        epoch: Epoch,
+    },
     /// The link can't carry one Credit Unit per update interval.
     #[error("link_rate {link_rate} is below one credit unit per update interval, {minimum_rate}")]
     Rate {
@@ -183,6 +217,20 @@ pub struct DataArrival {
     pub qp: u32,
     /// Message sequence number of the RDMA message that the octets belong to, 24 bits, the first on a queue pair being 0 unless the sender says otherwise.
     pub msn: u32,
+    /// Payload octets, new ones only.
+    pub octets: u32,
+    /// Whether the packet carried Congestion Experienced.
+    pub ce: bool,
+}
+
+/// Data that arrived on a transport that carries the Binding Values of kind 2 (RDCC, Transport Bindings), each octet
+/// once, in whatever order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpaqueArrival {
+    /// The sender's address.
+    pub from: IpAddr,
+    /// The identifier that the message's request named.
+    pub binding_value: u64,
     /// Payload octets, new ones only.
     pub octets: u32,
     /// Whether the packet carried Congestion Experienced.
@@ -249,6 +297,12 @@ pub struct ReceiverStats {
     pub unscheduled_octets: u64,
     /// Octets of unscheduled reservations that ran out before their data came.
     pub unscheduled_expired: u64,
+    /// Times that the circuit breaker for unscheduled data opened.
+    pub breaker_openings: u64,
+    /// Whether it is open now.
+    pub breaker_open: bool,
+    /// Parameter updates sent, repetitions included.
+    pub parameter_updates: u64,
     /// `CREDIT_GRANT`s sent, refreshes included.
     pub grants: u64,
     /// Grants that only refreshed lifetime and rate.

@@ -1,16 +1,17 @@
 //! Datagrams from senders and from congestion reporting nodes, and associations.
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::rand_core::Rng;
 use wire::rdcc::{
-    AssocAccept, AssocRequest, AssociationId, Capabilities, CongestionReport, Direction, ErrorMessage, Flags,
-    Header, Message as RdccMessage, MessageId, Reason, SequenceNumber,
+    AssocRequest, AssociationId, CongestionReport, DecodeError, Direction, ErrorMessage, Flags, Header,
+    Message as RdccMessage, MessageId, RawHeader, Reason, SequenceNumber,
 };
-use wire::units::{Nanos, Octets};
+use wire::units::Nanos;
 
 use super::message::Association;
+use super::parameters::Told;
 use super::rate::{Aimd, LEAST_SIGNAL};
 use super::{Receiver, ReceiverEvent, Timer};
 
@@ -18,9 +19,19 @@ impl Receiver {
     /// Takes the UDP payload of a datagram that came to the RDCC port from `from`. What isn't for a receiver, can't be
     /// decoded or is stale is ignored and counted.
     pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
-        let Ok((header, message)) = wire::rdcc::decode(octets) else {
+        if now < self.quiet_until {
             self.stats.datagrams_ignored += 1;
             return;
+        }
+        let (header, message) = match wire::rdcc::decode(octets) {
+            Ok(decoded) => decoded,
+            Err(error) => {
+                self.stats.datagrams_ignored += 1;
+                if let DecodeError::UnknownType { .. } = error {
+                    self.unknown_type(from, octets);
+                }
+                return;
+            }
         };
         match &message {
             RdccMessage::CongestionReport(report) => {
@@ -33,6 +44,20 @@ impl Receiver {
             _ => self.handle_associated(from, header, &message, now),
         }
         self.allocate(now);
+    }
+
+    //= RDCC, Error Handling and Recovery: 1b56e178
+    /// A message of unknown Type is discarded; one of an established association is answered, to the bound address,
+    /// and no other is.
+    fn unknown_type(&mut self, from: SocketAddr, octets: &[u8]) {
+        let Ok(RawHeader { header, .. }) = RawHeader::decode(octets) else { return };
+        let Some(&index) = self.by_id.get(&header.association_id) else { return };
+        let epoch = self.config.epoch;
+        let Some(association) = self.association_mut(index) else { return };
+        let fresh = association.newest.is_none_or(|newest| header.sequence_number.is_newer_than(newest));
+        if association.from == from && header.epoch == epoch && fresh {
+            self.refuse(index, 0, Reason::UNSUPPORTED_TYPE);
+        }
     }
 
     fn handle_associated(&mut self, from: SocketAddr, header: Header, message: &RdccMessage, now: Nanos) {
@@ -70,9 +95,11 @@ impl Receiver {
             if let Some(association) = self.association_mut(index) {
                 association.last_traffic = now;
             }
-            // Idempotent: the same Association ID again. Acknowledgments of parameter updates need no answer.
-            if !header.flags.contains(Flags::UPDATE_ACKNOWLEDGMENT) {
-                self.accept(index);
+            if header.flags.contains(Flags::UPDATE_ACKNOWLEDGMENT) {
+                self.update_acknowledged(index, now);
+            } else {
+                // Idempotent: the same Association ID again.
+                self.send_accept(index, Flags::NONE);
             }
             return;
         }
@@ -87,7 +114,7 @@ impl Receiver {
             return;
         }
         let index = self.admit(from, request, now);
-        self.accept(index);
+        self.send_accept(index, Flags::NONE);
         self.events.push_back(ReceiverEvent::AssociationUp { from });
     }
 
@@ -98,10 +125,7 @@ impl Receiver {
                 break id;
             }
         };
-        // RDCC, Unscheduled Transmission: the sum of U over all associations stays within G_u.
-        let wished = self.config.unscheduled_limit.0.min(u64::from(u32::MAX));
-        let room = self.config.unscheduled_budget.0.saturating_sub(self.promised_unscheduled);
-        let unscheduled_limit = if wished <= room { wished } else { 0 };
+        let unscheduled_limit = self.wished_limit(0);
         self.promised_unscheduled += unscheduled_limit;
         let association = Association {
             id,
@@ -109,6 +133,14 @@ impl Receiver {
             nonce: request.sender_nonce,
             line_rate: self.in_payload(u64::from(request.line_rate.0)).max(1),
             unscheduled_limit,
+            told: Told {
+                unscheduled_limit,
+                start_jitter: self.config.start_jitter,
+                backlog_threshold: self.config.backlog_threshold,
+            },
+            update: None,
+            scheduled: 0,
+            capped: BTreeSet::new(),
             next_sequence: SequenceNumber(1),
             newest: None,
             last_traffic: now,
@@ -134,23 +166,6 @@ impl Receiver {
         index
     }
 
-    fn accept(&mut self, index: u32) {
-        let config = &self.config;
-        let (jitter, lifetime) = (config.start_jitter, config.grant_lifetime);
-        let (backlog, unit) = (config.backlog_threshold.saturating_32(), config.credit_unit.saturating_32());
-        let Some(association) = self.association_mut(index) else { return };
-        let accept = AssocAccept {
-            sender_nonce: association.nonce,
-            capabilities: Capabilities::STATUS.with(Capabilities::CRN),
-            unscheduled_limit: Octets(association.unscheduled_limit).saturating_32(),
-            start_jitter: jitter,
-            backlog_threshold: backlog,
-            grant_lifetime: lifetime,
-            credit_unit: unit,
-        };
-        self.send(index, Flags::NONE, &RdccMessage::AssocAccept(accept));
-    }
-
     /// RDCC, Association Establishment: an association without traffic for the idle time is removed, and all of its
     /// credit reclaimed.
     pub(super) fn remove_if_idle(&mut self, index: u32, now: Nanos) {
@@ -166,6 +181,7 @@ impl Receiver {
             self.stats.credit_reclaimed += self.inbound(slot).map_or(0, |message| message.scheduled);
             self.remove(slot, now);
         }
+        self.timers.clear(Timer::Update(index));
         let Some(association) = self.associations[index as usize].take() else { return };
         self.free_associations.push(index);
         self.promised_unscheduled -= association.unscheduled_limit;

@@ -5,8 +5,9 @@ use core::net::IpAddr;
 use wire::rdcc::{Flags, Message as RdccMessage, MessageId, MsgDone};
 use wire::units::{Nanos, Octets};
 
+use super::bindings::Lane;
 use super::rate::FULL;
-use super::{DataArrival, Receiver, ReceiverEvent, Timer};
+use super::{DataArrival, OpaqueArrival, Receiver, ReceiverEvent, Timer};
 
 /// Completed messages remembered per association.
 const REMEMBERED_MESSAGES: usize = 1024;
@@ -14,14 +15,25 @@ const REMEMBERED_MESSAGES: usize = 1024;
 impl Receiver {
     /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
     pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {
-        let octets = u64::from(arrival.octets);
-        if let Some(slot) = self.bindings.find(arrival.from, arrival.qp, arrival.msn) {
-            self.receive(slot, octets, arrival.ce, now);
-        } else if self.by_address.contains_key(&arrival.from) {
-            let gone = self.bindings.keep_early(arrival.from, arrival.qp, arrival.msn, arrival.octets);
+        let DataArrival { from, qp, msn, octets, ce } = arrival;
+        self.arrive(from, Lane::QueuePair(qp), msn, octets, ce, now);
+    }
+
+    //= RDCC, Transport Bindings: d0340a15
+    /// As [`Receiver::handle_data`], for data of a transport that carries Binding Values of kind 2 itself.
+    pub fn handle_opaque_data(&mut self, arrival: OpaqueArrival, now: Nanos) {
+        let OpaqueArrival { from, binding_value, octets, ce } = arrival;
+        self.arrive(from, Lane::Opaque(binding_value), 0, octets, ce, now);
+    }
+
+    fn arrive(&mut self, from: IpAddr, lane: Lane, msn: u32, octets: u32, ce: bool, now: Nanos) {
+        if let Some(slot) = self.bindings.find(from, lane, msn) {
+            self.receive(slot, u64::from(octets), ce, now);
+        } else if self.by_address.contains_key(&from) {
+            let gone = self.bindings.keep_early(from, lane, msn, octets);
             self.stats.unmatched_octets += u64::from(gone);
         } else {
-            self.stats.unmatched_octets += octets;
+            self.stats.unmatched_octets += u64::from(octets);
         }
         self.allocate(now);
     }
@@ -54,7 +66,13 @@ impl Receiver {
                 octets: excess,
             });
         }
+        let reserved = self.inbound(slot).map_or(0, |message| message.unscheduled);
         self.recount(slot);
+        let arrived = reserved - self.inbound(slot).map_or(0, |message| message.unscheduled);
+        if arrived > 0 {
+            self.breaker.arrived(arrived, now);
+            self.watch_breaker();
+        }
         if complete {
             self.complete(slot, now);
             return;
@@ -170,9 +188,27 @@ impl Receiver {
     pub(super) fn release_reservation(&mut self, slot: u32, now: Nanos) {
         let Some(message) = self.inbound_mut(slot).filter(|message| message.reserved) else { return };
         message.reserved = false;
-        self.stats.unscheduled_expired += message.unscheduled;
+        let lost = message.unscheduled;
+        self.stats.unscheduled_expired += lost;
+        self.breaker.lost(lost, now);
+        self.watch_breaker();
         self.recount(slot);
         self.settle(slot, now);
+    }
+
+    fn watch_breaker(&mut self) {
+        if let Some(at) = self.breaker.ends_at() {
+            self.timers.set(Timer::Breaker, at);
+        }
+    }
+
+    /// The circuit breaker's window is over: if it opened or closed, every association gets its U.
+    pub(super) fn evaluate_breaker(&mut self, now: Nanos) {
+        if self.breaker.evaluate(now) {
+            self.stats.breaker_openings += u64::from(self.breaker.is_open());
+            self.update_all(now);
+        }
+        self.watch_breaker();
     }
 
     /// Takes a message out of everything that knows it, and gives back what it holds.
@@ -192,14 +228,15 @@ impl Receiver {
         self.free_slots.push(slot);
         let Some(association) = self.association_mut(message.association) else { return };
         association.messages.remove(&message.id);
+        association.capped.remove(&slot);
         let from = association.from.ip();
-        self.detach(from, message.binding.destination_qp, slot, now);
+        self.detach(from, message.carrier.lane, slot, now);
     }
 
     /// Removes a message from its queue pair; the next one there may be the first now.
-    pub(super) fn detach(&mut self, from: IpAddr, qp: u32, slot: u32, now: Nanos) {
-        self.bindings.unbind(from, qp, slot);
-        self.settle_queue_pair(from, qp, now);
+    pub(super) fn detach(&mut self, from: IpAddr, lane: Lane, slot: u32, now: Nanos) {
+        self.bindings.unbind(from, lane, slot);
+        self.settle_lane(from, lane, now);
     }
 }
 

@@ -1,11 +1,13 @@
 //! What the receiver knows of one message, and of one association.
 
 use core::net::SocketAddr;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use wire::rdcc::{AssociationId, RoceBinding, SequenceNumber};
+use wire::rdcc::{AssociationId, SequenceNumber};
 use wire::units::Nanos;
 
+use super::bindings::Carrier;
+use super::parameters::{Told, Update};
 use super::rate::Aimd;
 
 /// Place in the order in which messages get credit: Traffic Class, deadline, then weighted fair within a class
@@ -32,7 +34,7 @@ pub(super) struct Inbound {
     pub(super) class: u8,
     pub(super) weight: u8,
     pub(super) deadline: Nanos,
-    pub(super) binding: RoceBinding,
+    pub(super) carrier: Carrier,
     /// Octets that the sender announced without credit: the first of the message.
     pub(super) announced: u64,
     /// Whether those still count against `G_u`.
@@ -92,8 +94,15 @@ pub(super) struct Association {
     pub(super) nonce: u64,
     /// The sender's line rate in payload, Mbit/s.
     pub(super) line_rate: u64,
-    /// U of this association.
+    /// U that counts for this association: while an update is under way, the larger of the old and the new one.
     pub(super) unscheduled_limit: u64,
+    /// What it was told last.
+    pub(super) told: Told,
+    pub(super) update: Option<Update>,
+    /// Credit charged for all of its messages.
+    pub(super) scheduled: u64,
+    /// Messages that could have credit if this association had less.
+    pub(super) capped: BTreeSet<u32>,
     pub(super) next_sequence: SequenceNumber,
     pub(super) newest: Option<SequenceNumber>,
     pub(super) last_traffic: Nanos,

@@ -18,28 +18,35 @@
 
 mod allocation;
 mod bindings;
+mod breaker;
 mod budget;
 mod config;
 mod control;
 mod data;
 mod message;
+mod parameters;
 mod rate;
 mod requests;
 mod shares;
 
-pub use config::{ConfigError, DataArrival, Hear, ReceiverConfig, ReceiverEvent, ReceiverStats};
+pub use config::{
+    ConfigError, DataArrival, Hear, OpaqueArrival, ReceiverConfig, ReceiverEvent, ReceiverStats,
+};
+
+pub use parameters::Parameters;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::SeedableRng;
-use wire::rdcc::{AssociationId, Flags, Header, Message as RdccMessage, SequenceNumber};
-use wire::units::Nanos;
+use wire::rdcc::{AssociationId, Epoch, Flags, Header, Message as RdccMessage, SequenceNumber};
+use wire::units::{Micros, Nanos};
 
 use crate::Datagram;
 use crate::timers::Timers;
 use bindings::Bindings;
+use breaker::Breaker;
 use budget::Budget;
 use message::{Association, Inbound, Turn};
 use rate::AimdParameters;
@@ -56,6 +63,10 @@ enum Timer {
     Cancelled(u32),
     /// Removal of an association without traffic.
     Idle(u32),
+    /// Repetition, or the settling, of a parameter update.
+    Update(u32),
+    /// End of the circuit breaker's window.
+    Breaker,
 }
 
 /// The receiver's machine: the budget of one access link and all associations under it.
@@ -71,6 +82,11 @@ pub struct Receiver {
     free_associations: Vec<u32>,
     /// Sum of U over the associations, at most `G_u`.
     promised_unscheduled: u64,
+    breaker: Breaker,
+    /// The longest J that any sender was told.
+    longest_jitter: Micros,
+    /// Until when nothing is heard, after a restart.
+    quiet_until: Nanos,
     messages: Vec<Option<Inbound>>,
     free_slots: Vec<u32>,
     bindings: Bindings,
@@ -113,6 +129,9 @@ impl Receiver {
             by_address: BTreeMap::new(),
             free_associations: Vec::new(),
             promised_unscheduled: 0,
+            breaker: Breaker::new(config.loss_threshold_ppm, config.loss_interval),
+            longest_jitter: config.start_jitter,
+            quiet_until: Nanos(0),
             messages: Vec::new(),
             free_slots: Vec::new(),
             bindings: Bindings::default(),
@@ -130,6 +149,28 @@ impl Receiver {
         })
     }
 
+    //= RDCC, Association Establishment: d40442a1
+    /// A receiver that takes the place of one whose state was lost: senders may use credit of that one for a Grant
+    /// Lifetime and `2 * D_max` after its last grant, which this one can't know of, so until then it hears nothing.
+    /// `config.epoch` is the lost one's `previous` or, if that is unknown, `None` and the caller's care.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for a configuration that can't work, and [`ConfigError::Epoch`] for the previous Epoch.
+    pub fn restarted(
+        config: ReceiverConfig,
+        previous: Option<Epoch>,
+        seed: [u8; 32],
+        now: Nanos,
+    ) -> Result<Self, ConfigError> {
+        if previous == Some(config.epoch) {
+            return Err(ConfigError::Epoch { epoch: config.epoch });
+        }
+        let mut receiver = Self::new(config, seed)?;
+        receiver.quiet_until =
+            now + receiver.config.grant_lifetime.nanos() + receiver.config.d_max + receiver.config.d_max;
+        Ok(receiver)
+    }
+
     /// Does what is due at `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
         while let Some(timer) = self.timers.pop_due(now) {
@@ -138,6 +179,8 @@ impl Receiver {
                 Timer::Reservation(slot) => self.release_reservation(slot, now),
                 Timer::Cancelled(slot) => self.remove(slot, now),
                 Timer::Idle(index) => self.remove_if_idle(index, now),
+                Timer::Update(index) => self.update_due(index, now),
+                Timer::Breaker => self.evaluate_breaker(now),
             }
         }
         self.allocate(now);
@@ -166,6 +209,7 @@ impl Receiver {
             outstanding_peak: self.budget.peak(),
             pacing_sum: self.shares.sum(),
             invariant_violations: self.budget.violations() + self.shares.violations(),
+            breaker_open: self.breaker.is_open(),
             associations: self.by_id.len() as u64,
             pending_messages: (self.messages.len() - self.free_slots.len()) as u64,
             ..self.stats
@@ -192,6 +236,8 @@ impl Receiver {
             && weights == self.shares.weights()
             && promised == self.promised_unscheduled
             && promised <= self.config.unscheduled_budget.0
+            && self.associations.iter().flatten().all(|a| a.scheduled <= self.config.association_cap())
+            && scheduled == self.associations.iter().flatten().map(|a| a.scheduled).sum::<u64>()
             && self.stats().invariant_violations == 0
     }
 

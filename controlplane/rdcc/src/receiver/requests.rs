@@ -1,11 +1,12 @@
 //! What senders ask: `CREDIT_REQUEST`, `CREDIT_RETURN`, `CANCEL`, `SENDER_STATUS`.
 
 use wire::rdcc::{
-    Cancel, CreditRequest, CreditReturn, ErrorMessage, Flags, Message as RdccMessage, MessageId, Reason,
-    RoceBinding, SenderStatus,
+    BindingKind, Cancel, CreditRequest, CreditReturn, ErrorMessage, Flags, Message as RdccMessage, MessageId,
+    Reason, SenderStatus,
 };
 use wire::units::{Micros, Nanos};
 
+use super::bindings::Carrier;
 use super::message::Inbound;
 use super::{Receiver, ReceiverEvent, Timer};
 
@@ -29,7 +30,7 @@ impl Receiver {
         let known = association.messages.get(&id).copied();
         let pending = association.messages.len();
         let limit = association.unscheduled_limit;
-        let Some(binding) = request.roce_binding() else {
+        let Some(carrier) = self.carrier(request) else {
             self.refuse(index, id, Reason::UNSUPPORTED_BINDING);
             return;
         };
@@ -39,19 +40,19 @@ impl Receiver {
             return;
         }
         if let Some(slot) = known {
-            self.repeated_request(slot, request, binding, now);
+            self.repeated_request(slot, request, carrier, now);
         } else if pending < maximum {
-            self.new_request(index, request, binding, now);
+            self.new_request(index, request, carrier, now);
         } else {
             // RDCC, Security Considerations: pending messages are bounded. The sender keeps asking.
             self.refuse(index, id, Reason::BUDGET_EXHAUSTED);
         }
     }
 
-    fn new_request(&mut self, index: u32, request: &CreditRequest, binding: RoceBinding, now: Nanos) {
+    fn new_request(&mut self, index: u32, request: &CreditRequest, carrier: Carrier, now: Nanos) {
         // Numbers are used once, so a message whose numbers are taken over was given up: its CANCEL got lost.
         if let Some(from) = self.association_mut(index).map(|association| association.from.ip()) {
-            for slot in self.bindings.superseded(from, &binding) {
+            for slot in self.bindings.superseded(from, &carrier) {
                 self.abandon(slot, now);
             }
         }
@@ -75,7 +76,7 @@ impl Receiver {
             class: request.class.value(),
             weight: request.weight.value(),
             deadline: deadline(request.deadline, now),
-            binding,
+            carrier,
             announced,
             reserved,
             unscheduled: 0,
@@ -96,15 +97,15 @@ impl Receiver {
         self.messages[slot as usize] = Some(message);
         self.stats.unscheduled_octets += announced;
         if reserved {
-            let release = self.config.start_jitter.nanos() + self.config.grant_lifetime.nanos();
+            let release = self.longest_jitter.nanos() + self.config.grant_lifetime.nanos();
             let release = now + release + self.config.d_max + self.config.d_max;
             self.timers.set(Timer::Reservation(slot), release);
             // Unscheduled data takes its time on the link too: credit leaves room for it.
             self.credit_clock = self.credit_clock.max(now) + self.link_time(announced);
         }
         self.recount(slot);
-        let early = self.bindings.bind(from, binding, slot);
-        self.settle_queue_pair(from, binding.destination_qp, now);
+        let early = self.bindings.bind(from, carrier, slot);
+        self.settle_lane(from, carrier.lane, now);
         if early > 0 {
             self.receive(slot, early, false, now);
         }
@@ -112,21 +113,21 @@ impl Receiver {
 
     /// A request for a message that is known: its sender holds no usable credit, has converted its unscheduled message, or
     /// waits for `MSG_DONE`.
-    fn repeated_request(&mut self, slot: u32, request: &CreditRequest, binding: RoceBinding, now: Nanos) {
+    fn repeated_request(&mut self, slot: u32, request: &CreditRequest, carrier: Carrier, now: Nanos) {
         let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
-        let (index, before) = (message.association, message.binding);
+        let (index, before) = (message.association, message.carrier);
         let announced = request.unscheduled_sent.0;
         // A conversion only lowers what was announced; the reservation shrinks to what was really sent.
         message.announced = message.announced.min(announced);
         message.wants = message.announced < message.length;
         message.deadline = message.deadline.min(deadline(request.deadline, now));
-        message.binding = binding;
+        message.carrier = carrier;
         let live = message.live;
         self.recount(slot);
         let Some(from) = self.association_mut(index).map(|association| association.from.ip()) else { return };
-        if binding != before {
-            self.bindings.unbind(from, before.destination_qp, slot);
-            let early = self.bindings.bind(from, binding, slot);
+        if carrier != before {
+            self.bindings.unbind(from, before.lane, slot);
+            let early = self.bindings.bind(from, carrier, slot);
             if early > 0 {
                 self.receive(slot, early, false, now);
             }
@@ -136,10 +137,10 @@ impl Receiver {
             // it couldn't be used, and renewed again and again it would keep the budget from that one for ever.
             self.refresh_in_place(slot, now);
         }
-        self.settle_queue_pair(from, binding.destination_qp, now);
+        self.settle_lane(from, carrier.lane, now);
     }
 
-    fn refuse(&mut self, index: u32, id: u64, reason: Reason) {
+    pub(super) fn refuse(&mut self, index: u32, id: u64, reason: Reason) {
         let error = ErrorMessage { reason, message_id: MessageId(id) };
         self.send(index, Flags::NONE, &RdccMessage::Error(error));
     }
@@ -149,15 +150,17 @@ impl Receiver {
         let certain = self.config.d_max + self.config.d_max;
         let Some(slot) = self.slot_of(index, credit.message_id.0) else { return };
         let Some(message) = self.inbound_mut(slot).filter(|message| message.live) else { return };
+        // It doesn't ask for more either, until it requests again.
+        message.wants = false;
         // A grant that may have crossed this return would leave the sender more than New Limit; then the credit stays
         // charged until it is used or expires (our decision).
         if now < message.granted_at + certain {
+            self.settle(slot, now);
             return;
         }
         let limit = credit.new_limit.0.max(message.base()).min(message.issued);
         let returned = message.issued - limit;
         message.issued = limit;
-        message.wants = false;
         self.stats.credit_returned += returned;
         self.recount(slot);
         self.settle(slot, now);
@@ -176,12 +179,12 @@ impl Receiver {
         let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
         message.cancelled = true;
         message.wants = false;
-        let (index, id, qp) = (message.association, message.id, message.binding.destination_qp);
+        let (index, id, lane) = (message.association, message.id, message.carrier.lane);
         self.timers.set(Timer::Cancelled(slot), reclaim);
         self.settle(slot, now);
         let Some(from) = self.association_mut(index).map(|association| association.from) else { return };
         // Another message may take over its sequence numbers, so arrivals must not be taken for it any more.
-        self.detach(from.ip(), qp, slot, now);
+        self.detach(from.ip(), lane, slot, now);
         self.events.push_back(ReceiverEvent::MessageCancelled { from, message: MessageId(id) });
     }
 
@@ -191,6 +194,17 @@ impl Receiver {
         let rate = u64::from(status.suggested_rate.0);
         association.suggestion = (rate > 0).then_some((rate, now));
         self.lower(index, now);
+    }
+
+    /// How the data of a request's message is recognised; `None` for a Binding Kind that isn't supported here.
+    fn carrier(&self, request: &CreditRequest) -> Option<Carrier> {
+        match request.binding_kind {
+            BindingKind::ROCEV2 => request.roce_binding().map(Carrier::roce),
+            BindingKind::OPAQUE if self.config.opaque_bindings => {
+                Some(Carrier::opaque(request.binding_value))
+            }
+            _ => None,
+        }
     }
 
     fn slot_of(&self, index: u32, id: u64) -> Option<u32> {

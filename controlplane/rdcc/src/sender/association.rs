@@ -7,6 +7,7 @@ use wire::rdcc::{AssocAccept, AssociationId, Capabilities, Epoch, SequenceNumber
 use wire::units::{Micros, Nanos, Octets, Octets32};
 
 use super::message::Message;
+use super::pool::Pool;
 use super::rtt::Rtt;
 
 /// RDCC, Association Establishment.
@@ -81,7 +82,8 @@ pub(super) struct Association {
     /// The unscheduled message that is outstanding, if any: one at most.
     pub(super) unscheduled: Option<u64>,
     pub(super) queue_pairs: BTreeMap<u32, QueuePair>,
-    /// Sum of the messages' unused credit.
+    pub(super) pool: Pool,
+    /// Sum of the messages' and the pool's unused credit.
     pub(super) unused: u64,
     /// Whether the receiver was last told a Congestion Level above zero.
     pub(super) told_congested: bool,
@@ -104,6 +106,7 @@ impl Association {
             announced_anew: BTreeMap::new(),
             unscheduled: None,
             queue_pairs: BTreeMap::new(),
+            pool: Pool::default(),
             unused: 0,
             told_congested: false,
         }

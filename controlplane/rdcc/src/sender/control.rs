@@ -69,9 +69,8 @@ impl Sender {
     fn handle_current(&mut self, index: u32, header: Header, message: &RdccMessage, now: Nanos) {
         match message {
             RdccMessage::CreditGrant(grant) => {
-                // Pool grants are not for a sender that did not advertise them.
                 if header.flags.contains(Flags::POOL) {
-                    self.stats.datagrams_ignored += 1;
+                    self.pool_grant(index, grant, now);
                 } else if let Some(id) = self.association(index).resolve(grant.message_id.0) {
                     self.grant((index, id), grant, now);
                 }
@@ -102,7 +101,7 @@ impl Sender {
         self.stats.grants += 1;
         // Rule 3 of Unscheduled Transmission: a grant ends its being outstanding. What has not been posted of it is
         // posted under credit from now on: the receiver asks for that by granting.
-        if association.unscheduled == Some(key.1) {
+        if association.unscheduled == Some(key.1) && message.state != State::Unsched {
             association.unscheduled = None;
         }
         if let Some(pair) = message.queue_pair().and_then(|qp| association.queue_pairs.get_mut(&qp)) {
@@ -119,14 +118,20 @@ impl Sender {
         if let Some(sent) = message.sampled_at.take() {
             association.rtt.sample(now - sent);
         }
-        if message.state == State::Waiting && message.covers_next_post(parameters.credit_unit) {
+        if message.state == State::Waiting
+            && !message.paused
+            && message.covers_next_post(parameters.credit_unit)
+        {
             message.state = State::Scheduled;
-            message.repetitions = 0;
+            // Ours: a wait that made requests necessary is likely to come again in a long line of senders; the backoff
+            // goes back step by step, or each turn would cost as many requests as the first.
+            message.repetitions = message.repetitions.saturating_sub(1);
             self.timers.clear(Timer::Request(key));
         }
         let Some(message) = self.message(key) else { return };
         if message.state == State::Scheduled {
-            let (until, unused) = (message.usable_until, message.grant_limit - message.transmitted);
+            let unused = message.grant_limit.saturating_sub(message.transmitted);
+            let until = message.usable_until;
             self.timers.set(Timer::Lifetime(key), until);
             self.set_unused(key, unused, now);
             self.schedule(key);
@@ -143,6 +148,7 @@ impl Sender {
             if message.state != State::Drained {
                 self.leave_queue_pair(key, now);
             }
+            self.settle_pool(key.0, now);
         }
         self.check_backlog(now);
     }

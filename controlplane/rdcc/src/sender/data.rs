@@ -6,6 +6,7 @@ use wire::rdcc::MessageId;
 use wire::units::{Nanos, Octets};
 
 use super::message::State;
+use super::pool::POOL_ID;
 use super::{Key, MSN_MASK, SendPermit, Sender, Timer};
 
 /// Messages that may post, by time, and those whose time has come, by Traffic Class.
@@ -22,8 +23,15 @@ impl SendQueue {
         due.or_else(|| self.paced.first().map(|&(at, _)| at))
     }
 
-    fn insert(&mut self, at: Nanos, key: Key) {
+    pub(super) fn insert(&mut self, at: Nanos, key: Key) {
         self.paced.insert((at, key));
+    }
+
+    /// Removes a key whose class isn't known any more.
+    pub(super) fn remove_any(&mut self, at: Nanos, key: Key) {
+        for class in 0..8 {
+            self.remove(at, class, key);
+        }
     }
 
     fn remove(&mut self, at: Nanos, class: u8, key: Key) {
@@ -45,12 +53,21 @@ impl Sender {
                 break;
             }
             self.queue.paced.pop_first();
-            if let Some(message) = self.message(key) {
+            if key.1 == POOL_ID {
+                let class = self.pool_class(key.0, now);
+                self.queue.due.insert((class, at, key));
+            } else if let Some(message) = self.message(key) {
                 let class = message.spec.class;
                 self.queue.due.insert((class, at, key));
             }
         }
         while let Some((_, _, key)) = self.queue.due.pop_first() {
+            if key.1 == POOL_ID {
+                match self.post_from_pool(key.0, now) {
+                    None => continue,
+                    permit => return permit,
+                }
+            }
             if let Some(message) = self.message(key) {
                 message.queued_at = None;
                 // A caller that is late may find the Lifetime elapsed before the timer said so.
@@ -58,13 +75,13 @@ impl Sender {
                     self.lifetime_elapsed(key, now);
                     continue;
                 }
-                return self.post(key, now);
+                return self.post(key, false, now);
             }
         }
         None
     }
 
-    fn post(&mut self, key: Key, now: Nanos) -> Option<SendPermit> {
+    pub(super) fn post(&mut self, key: Key, from_pool: bool, now: Nanos) -> Option<SendPermit> {
         let association = &mut self.associations[key.0 as usize];
         let unit = association.parameters.credit_unit;
         let peer = association.peer;
@@ -73,7 +90,7 @@ impl Sender {
         let scheduled = message.state == State::Scheduled;
         // Rule 2 of Credit Requests and Grants, checked once more where the octets leave.
         let unscheduled = message.state == State::Unsched && message.unscheduled && message.start_at <= now;
-        if !(scheduled && message.covers_next_post(unit) || unscheduled) {
+        if !(scheduled && (from_pool || message.covers_next_post(unit)) || unscheduled) {
             self.stats.invariant_violations += 1;
             return None;
         }
@@ -81,7 +98,9 @@ impl Sender {
         let msn = message.first_msn.wrapping_add(u32::try_from(message.posted(unit)).unwrap_or_default());
         message.transmitted += octets;
         if scheduled {
-            message.pacer.sent(octets, now);
+            if !from_pool {
+                message.pacer.sent(octets, now);
+            }
             self.stats.scheduled_octets += octets;
         } else {
             message.unscheduled_sent = message.transmitted;
@@ -102,12 +121,16 @@ impl Sender {
         let on_link = Octets(octets + self.config.unit_overhead.0);
         let busy = self.config.line_rate.transmission_time(on_link).unwrap_or(Nanos(0));
         self.link_free_at = now + busy;
-        self.posted(key, now);
+        if from_pool {
+            self.pool_sent(key, octets, now);
+        }
+        self.posted(key, from_pool, now);
+        self.settle_pool(key.0, now);
         Some(permit)
     }
 
     /// What a post changes: the queue pair's count, the credit, the state.
-    fn posted(&mut self, key: Key, now: Nanos) {
+    fn posted(&mut self, key: Key, from_pool: bool, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];
         let unit = association.parameters.credit_unit;
         let Some(message) = association.messages.get_mut(&key.1) else { return };
@@ -119,15 +142,17 @@ impl Sender {
                 queue_pair.order.pop_front();
             }
         }
-        let exhausted = message.state == State::Scheduled && !message.covers_next_post(unit);
+        // The pool's messages wait or go on together: `settle_pool`.
+        let exhausted = message.state == State::Scheduled && !message.covers_next_post(unit) && !from_pool;
         if complete {
+            self.stoppable.remove(&key);
             message.state = State::Drained;
         } else if exhausted {
             message.state = State::Waiting;
         }
         // Less than a post's worth of credit can't be used, so it isn't backlog.
         let unused = match message.state {
-            State::Scheduled => message.grant_limit - message.transmitted,
+            State::Scheduled => message.grant_limit.saturating_sub(message.transmitted),
             _ => 0,
         };
         if complete || exhausted {
@@ -179,9 +204,7 @@ impl Sender {
         let association = self.association(key.0);
         let unit = association.parameters.credit_unit;
         let message = association.messages.get(&key.1)?;
-        let first =
-            |qp: u32| association.queue_pairs.get(&qp).and_then(|pair| pair.order.front()) == Some(&key.1);
-        if !message.queue_pair().is_none_or(first) {
+        if message.queue_pair().is_some_and(|qp| !association.is_first(qp, key.1)) {
             return None;
         }
         match message.state {

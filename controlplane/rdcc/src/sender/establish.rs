@@ -15,6 +15,8 @@ use super::{Sender, SenderEvent, Timer};
 const FIRST_BACKOFF: Nanos = Nanos(1_000_000);
 /// Requests at most.
 const MAXIMUM_ATTEMPTS: u32 = 8;
+/// Everything that the document defines.
+const CAPABILITIES: Capabilities = Capabilities::POOL.with(Capabilities::STATUS).with(Capabilities::CRN);
 
 impl Sender {
     pub(super) fn request_association(&mut self, index: u32, now: Nanos) {
@@ -25,12 +27,7 @@ impl Sender {
             _ => 1,
         };
         association.phase = Phase::Requesting { attempts, sent_at: now };
-        let request = AssocRequest {
-            sender_nonce: association.nonce,
-            // Pool grants are not supported yet, so no receiver may use them with this sender.
-            capabilities: Capabilities::STATUS.with(Capabilities::CRN),
-            line_rate,
-        };
+        let request = AssocRequest { sender_nonce: association.nonce, capabilities: CAPABILITIES, line_rate };
         self.send(index, Flags::NONE, &RdccMessage::AssocRequest(request));
         let backoff = Nanos(FIRST_BACKOFF.0 << (attempts - 1));
         self.timers.set(Timer::Establish(index), now + backoff);
@@ -132,11 +129,8 @@ impl Sender {
             self.least_threshold = self.least_threshold.min(threshold);
         }
         let association = self.association(index);
-        let acknowledgment = AssocRequest {
-            sender_nonce: association.nonce,
-            capabilities: Capabilities::STATUS.with(Capabilities::CRN),
-            line_rate,
-        };
+        let acknowledgment =
+            AssocRequest { sender_nonce: association.nonce, capabilities: CAPABILITIES, line_rate };
         self.send(index, Flags::UPDATE_ACKNOWLEDGMENT, &RdccMessage::AssocRequest(acknowledgment));
     }
 
@@ -149,6 +143,7 @@ impl Sender {
         association.id = AssociationId(0);
         association.epoch = Epoch(0);
         association.phase = Phase::Up;
+        self.drop_pool(index, now);
         for id in self.message_ids(index) {
             self.suspend((index, id), now);
         }
@@ -158,6 +153,7 @@ impl Sender {
     /// Stops a message until the association is up again.
     pub(super) fn suspend(&mut self, key: super::Key, now: Nanos) {
         self.unqueue(key);
+        self.stoppable.remove(&key);
         self.timers.clear(Timer::Request(key));
         self.timers.clear(Timer::Lifetime(key));
         self.set_unused(key, 0, now);
@@ -172,6 +168,7 @@ impl Sender {
     /// A receiver without its old state doesn't know which octets it has: every message under way starts over
     /// (our decision; RDMA writes may be repeated).
     fn restart_messages(&mut self, index: u32, now: Nanos) {
+        self.drop_pool(index, now);
         self.association(index).unscheduled = None;
         let mut restarted = Vec::new();
         for id in self.message_ids(index) {

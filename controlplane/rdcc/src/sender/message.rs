@@ -57,6 +57,10 @@ pub(super) struct Message {
     pub(super) repetitions: u32,
     /// Its place in the send queue.
     pub(super) queued_at: Option<Nanos>,
+    /// The application can't send it now and has given its credit back.
+    pub(super) paused: bool,
+    /// Its share of pool credit so far, divided by its weight.
+    pub(super) service: u64,
 }
 
 impl Message {
@@ -77,6 +81,8 @@ impl Message {
             sampled_at: None,
             repetitions: 0,
             queued_at: None,
+            paused: false,
+            service: 0,
         }
     }
 
@@ -99,6 +105,11 @@ impl Message {
     /// (RDCC, Transport Bindings).
     pub(super) fn covers_next_post(&self, unit: u64) -> bool {
         self.transmitted < self.spec.length.0 && self.grant_limit >= self.transmitted + self.next_post(unit)
+    }
+
+    /// Whether credit of its own, not the pool's, covers the next post now.
+    pub(super) fn own_credit(&self, unit: u64, now: Nanos) -> bool {
+        self.covers_next_post(unit) && self.usable_until > now
     }
 
     /// What `CREDIT_REQUEST` states as Unscheduled Sent: the whole length while it goes unscheduled, and what was

@@ -11,6 +11,7 @@
 //! | WAITING and DRAINED, request timeout; SCHEDULED, Lifetime elapsed | [`Sender::handle_timeout`] |
 //! | DRAINED, MSG_DONE | `control::done`; ours: it completes any live state |
 //! | CANCEL, ERROR | `control::error`, `requests::abort` |
+//! | pool grants, for all of these | `pool` |
 //! | UNKNOWN_ASSOCIATION, new Epoch | `establish::lost`, `establish::restart_messages` |
 
 mod association;
@@ -20,6 +21,7 @@ mod data;
 mod establish;
 mod message;
 mod pacer;
+mod pool;
 mod requests;
 mod rtt;
 mod status;
@@ -69,6 +71,10 @@ pub struct Sender {
     link_free_at: Nanos,
     /// Associations that hold unused credit.
     holding: BTreeSet<u32>,
+    /// Unscheduled messages that a report stops.
+    stoppable: BTreeSet<Key>,
+    /// Message sequence numbers set before there was an association.
+    next_msns: BTreeMap<(SocketAddr, u32), u32>,
     /// Sum of the unused credit of all associations.
     unused: u64,
     /// No Backlog Threshold is below this: the sums need no closer look until it is passed.
@@ -94,6 +100,8 @@ impl Sender {
             queue: SendQueue::default(),
             link_free_at: Nanos(0),
             holding: BTreeSet::new(),
+            stoppable: BTreeSet::new(),
+            next_msns: BTreeMap::new(),
             unused: 0,
             congested: false,
             transmits: VecDeque::new(),
@@ -148,11 +156,29 @@ impl Sender {
     }
 
     /// The message sequence number that the next post on a queue pair gets at the receiver, where it isn't 0. To be
-    /// called before the first message of that queue pair is submitted.
+    /// called before the first message of that queue pair is submitted; before [`Sender::associate`] it is kept for it.
     pub fn set_next_msn(&mut self, peer: SocketAddr, destination_qp: u32, msn: u32) {
         if let Some(&index) = self.by_peer.get(&peer) {
             let queue_pairs = &mut self.associations[index as usize].queue_pairs;
             queue_pairs.entry(destination_qp).or_default().next_post = msn & MSN_MASK;
+        } else {
+            self.next_msns.insert((peer, destination_qp), msn & MSN_MASK);
+        }
+    }
+
+    /// The transport can't send a message for now (its queue pair is being repaired, say): its credit goes back with
+    /// `CREDIT_RETURN`, and no more is requested until [`Sender::resume`]. Nothing happens to a message that has not
+    /// started, is unscheduled, or has been posted whole.
+    pub fn pause(&mut self, peer: SocketAddr, message: MessageId, now: Nanos) {
+        if let Some(&index) = self.by_peer.get(&peer) {
+            self.pause_message((index, message.0), now);
+        }
+    }
+
+    /// Requests credit again for a message that [`Sender::pause`] stopped.
+    pub fn resume(&mut self, peer: SocketAddr, message: MessageId, now: Nanos) {
+        if let Some(&index) = self.by_peer.get(&peer) {
+            self.resume_message((index, message.0), now);
         }
     }
 
@@ -176,6 +202,7 @@ impl Sender {
             match timer {
                 Timer::Establish(index) => self.repeat_establishment(index, now),
                 Timer::Request(key) => self.repeat_request(key, now),
+                Timer::Lifetime((index, pool::POOL_ID)) => self.pool_lifetime_elapsed(index, now),
                 Timer::Lifetime(key) => self.lifetime_elapsed(key, now),
                 Timer::Status => self.repeat_status(now),
             }
@@ -224,7 +251,13 @@ impl Sender {
         }
         let index = u32::try_from(self.associations.len()).unwrap_or(u32::MAX);
         let nonce = self.rng.next_u64();
-        self.associations.push(Association::new(peer, nonce, now));
+        let mut association = Association::new(peer, nonce, now);
+        let kept: Vec<_> = self.next_msns.range((peer, 0)..=(peer, u32::MAX)).map(|(&key, _)| key).collect();
+        for key in kept {
+            let msn = self.next_msns.remove(&key).unwrap_or_default();
+            association.queue_pairs.entry(key.1).or_default().next_post = msn;
+        }
+        self.associations.push(association);
         self.by_peer.insert(peer, index);
         self.request_association(index, now);
         Ok(index)

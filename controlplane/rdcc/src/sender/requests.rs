@@ -2,8 +2,8 @@
 
 use rand_chacha::rand_core::Rng;
 use wire::rdcc::{
-    BindingKind, Cancel, CreditRequest, Flags, Message as RdccMessage, MessageId, Reason, RoceBinding,
-    TrafficClass, Weight,
+    BindingKind, Cancel, CreditRequest, CreditReturn, Flags, Message as RdccMessage, MessageId, Reason,
+    RoceBinding, TrafficClass, Weight,
 };
 use wire::units::{Nanos, Octets};
 
@@ -30,6 +30,7 @@ impl Sender {
             && association.unscheduled.is_none();
         if unscheduled {
             association.unscheduled = Some(key.1);
+            self.stoppable.insert(key);
             message.unscheduled = true;
             message.state = State::Unsched;
             let jitter = parameters.start_jitter.nanos();
@@ -42,6 +43,7 @@ impl Sender {
         // Rule 2: the request goes no later than the first data; here it precedes the start delay.
         self.request(key, now);
         self.schedule(key);
+        self.settle_pool(key.0, now);
     }
 
     /// Sends `CREDIT_REQUEST`, and sets the time of its repetition in the states that repeat it.
@@ -71,7 +73,7 @@ impl Sender {
             deadline: message.spec.deadline,
             binding_value,
         };
-        let repeats = matches!(message.state, State::Waiting | State::Drained);
+        let repeats = matches!(message.state, State::Waiting | State::Drained) && !message.paused;
         message.sampled_at = (message.state == State::Waiting && message.repetitions == 0).then_some(now);
         let timeout = association.rtt.request_timeout(message.repetitions);
         self.stats.requests += 1;
@@ -93,7 +95,8 @@ impl Sender {
 
     /// WAITING and DRAINED: the request timeout.
     pub(super) fn repeat_request(&mut self, key: Key, now: Nanos) {
-        if matches!(self.state(key), Some(State::Waiting | State::Drained)) {
+        let paused = self.message(key).is_some_and(|message| message.paused);
+        if matches!(self.state(key), Some(State::Waiting | State::Drained)) && !paused {
             if let Some(message) = self.message(key) {
                 message.repetitions = message.repetitions.saturating_add(1);
             }
@@ -104,11 +107,12 @@ impl Sender {
     /// Starts the request timer without a request: credit is used up, or everything is sent.
     pub(super) fn await_answer(&mut self, key: Key, now: Nanos) {
         let association = self.association(key.0);
-        let timeout = association.rtt.request_timeout(0);
-        if let Some(message) = association.messages.get_mut(&key.1) {
+        let Some(message) = association.messages.get_mut(&key.1) else { return };
+        if message.state == State::Drained {
             message.repetitions = 0;
-            message.sampled_at = None;
         }
+        message.sampled_at = None;
+        let timeout = association.rtt.request_timeout(message.repetitions);
         self.timers.clear(Timer::Request(key));
         self.timers.set(Timer::Request(key), now + timeout);
     }
@@ -131,9 +135,7 @@ impl Sender {
     /// UNSCHED: a report or a link pause stops the transmission and converts the remainder (rule 5 of Unscheduled
     /// Transmission). The document stops it on any report, so every association's message is stopped.
     pub(super) fn stop_unscheduled(&mut self, now: Nanos) {
-        for index in 0..u32::try_from(self.associations.len()).unwrap_or(u32::MAX) {
-            let Some(id) = self.association(index).unscheduled else { continue };
-            let key = (index, id);
+        for key in core::mem::take(&mut self.stoppable) {
             if self.state(key) != Some(State::Unsched) {
                 continue;
             }
@@ -144,6 +146,47 @@ impl Sender {
             self.stats.conversions += 1;
             self.unqueue(key);
             self.request_now(key, now);
+            self.settle_pool(key.0, now);
+        }
+    }
+
+    /// What [`Sender::pause`] does.
+    pub(super) fn pause_message(&mut self, key: Key, now: Nanos) {
+        let association = self.association(key.0);
+        let is_up = association.is_up();
+        let Some(message) = association.messages.get_mut(&key.1) else { return };
+        if !matches!(message.state, State::Waiting | State::Scheduled) || message.paused {
+            return;
+        }
+        message.paused = true;
+        message.state = State::Waiting;
+        // RDCC, CREDIT_RETURN: New Limit is not smaller than what was transmitted.
+        let (limit, wire_id) = (message.transmitted, message.wire_id);
+        let returned = message.grant_limit.saturating_sub(limit);
+        message.grant_limit = message.grant_limit.min(limit);
+        self.unqueue(key);
+        self.timers.clear(Timer::Request(key));
+        self.timers.clear(Timer::Lifetime(key));
+        if returned > 0 && is_up {
+            let credit = CreditReturn { message_id: MessageId(wire_id), new_limit: Octets(limit) };
+            self.stats.credit_returned += returned;
+            self.send(key.0, Flags::NONE, &RdccMessage::CreditReturn(credit));
+        }
+        self.set_unused(key, 0, now);
+        self.settle_pool(key.0, now);
+    }
+
+    /// What [`Sender::resume`] does.
+    pub(super) fn resume_message(&mut self, key: Key, now: Nanos) {
+        let association = self.association(key.0);
+        let is_up = association.is_up();
+        let Some(message) = association.messages.get_mut(&key.1).filter(|message| message.paused) else {
+            return;
+        };
+        message.paused = false;
+        if is_up {
+            self.request_now(key, now);
+            self.settle_pool(key.0, now);
         }
     }
 
@@ -176,12 +219,14 @@ impl Sender {
             });
         }
         self.leave_queue_pair(key, now);
+        self.settle_pool(key.0, now);
         self.check_backlog(now);
     }
 
     /// Takes a message out of everything that knows it but its queue pair.
     pub(super) fn remove(&mut self, key: Key) -> Option<Message> {
         self.unqueue(key);
+        self.stoppable.remove(&key);
         self.timers.clear(Timer::Request(key));
         self.timers.clear(Timer::Lifetime(key));
         self.account_unused(key, 0);

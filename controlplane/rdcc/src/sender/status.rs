@@ -26,12 +26,18 @@ impl Sender {
         let association = &mut self.associations[key.0 as usize];
         let Some(message) = association.messages.get_mut(&key.1) else { return };
         let before = core::mem::replace(&mut message.unused, unused);
+        self.account(key.0, before, unused);
+    }
+
+    /// Unused credit of an association goes from `before` to `unused` in one of its parts.
+    pub(super) fn account(&mut self, index: u32, before: u64, unused: u64) {
+        let association = &mut self.associations[index as usize];
         association.unused = association.unused - before + unused;
         self.unused = self.unused - before + unused;
         if association.unused > 0 {
-            self.holding.insert(key.0);
+            self.holding.insert(index);
         } else {
-            self.holding.remove(&key.0);
+            self.holding.remove(&index);
         }
     }
 
