@@ -1,22 +1,41 @@
-// Congestion Reporting Node for BMv2 (v1model, simple_switch with 8 priority queues).
+// Congestion Reporting Node, Path Reporter and rate-advising switch for BMv2 (v1model, simple_switch with 8 priority
+// queues). A feature is off until its table is filled; with nothing but routes this is a plain router.
 //
-//                    +------------------------------- ingress -----------------------------------+
-//   wire, CPU ------>| Validation  Classifier  FlowHash  Routing     Admission      FlowObserver |--.
-//             .----->|             dscp_map              ipv4_route  queue_profile               |  |
-//             |      |             port_trust            ipv6_route                              |  |
-//             |      |                                   ecmp                                    |  |
-//             |      +---------------------------------------------------------------------------+  |
-//             |                                                                                     v
-//             |                                                                 queues 0..7 of each port
-//             |      +-------------------------------- egress -----------------------------------+  |
-//             |      | Settlement  EcnMarking  CongestionTrigger ---- E2E clone ----.            |<-'
-//   wire <-----------|                         report_meter                         |            |
-//             |      |                         congestion_degree, fair_share        v            |
-//             '------| recirculate <---- CongestionReportBuilder <---- queue of the clone port   |
-//                    +---------------------------------------------------------------------------+
+//              +----------------------------- ingress -----------------------------+
+// wire, CPU -->| Validation                                                        |
+//         .--->| FlowHash                                                          |
+//         |    | SourceCheck         source_check                                  |
+//         |    | MarkingArrival      marking_flow                                  |
+//         |    | Classifier          dscp_map, port_trust                          |
+//         |    | Acl                 acl            refused ---.                   |
+//         |    | Routing             ipv4_route, ipv6_route    |  (selector ecmp)  |
+//         |    | MarkingBoundary     marking_edge              |                   |
+//         |    | Admission           queue_profile  refused ---+                   |
+//         |    | FlowObserver                                  v                   |
+//         |    | SourceObserver      rate_advice        PathReportTrigger          |
+//         |    |       |                                path_report, report_meter  |
+//         |    |       |                                csf_address                |
+//         |    +-------|---------------------------------------|-------------------+
+//         |            v                                       v I2E clone
+//         |    queues 0..7 of each port             queue of the clone port <----------.
+//         |            |                                       |                       |
+//         |    +-------|--------------------- egress ----------|-------------------+   |
+//         |    | Settlement                                    |                   |   |
+//         |    | EcnMarking                                    |                   |   |
+//         |    | MarkingDeparture                              |                   |   |
+//         |    | RateSignalGate      rate_signal               |                   |   |
+//         |    | CongestionTrigger   report_meter -------------|--- E2E clone -----|---+
+//         |    | RateAdviceTrigger   source_rate_policy, ------|--- E2E clone -----|---'
+//         |    |       |             report_meter              |                   |
+//         |    | QueueShare          congestion_degree,    QueueShare              |
+//         |    |       |             fair_share                |                   |
+//         |    | RateSignal          qp_rate_policy        ReportBuilder           |
+//         |    +-------|---------------------------------------|-------------------+
+//         |            v wire                                  | recirculate
+//         '----------------------------------------------------'
 //
-// A data packet above B_th is cloned and goes on at once. The clone waits at a port of its own, is rewritten
-// into the report there, comes back into ingress, is routed like any packet into the control queue, and is
+// A data packet that is reported about goes on at once, or is dropped; its clone waits at a port of its own, is
+// rewritten into the report there, comes back into ingress, is routed like any packet into the control queue, and is
 // cut to its length when it leaves.
 
 #include <core.p4>
@@ -73,6 +92,7 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Admission() admission;
     RateAdviceSettings() rate_advice_settings;
     FlowObserver() flow_observer;
+    SourceObserver() source_observer;
     PathReportTrigger() path_report_trigger;
 
     port_id_t drop_port;
@@ -132,6 +152,9 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
                 if (meta.charged == 1) {
                     flow_observer.apply(meta, standard_metadata);
+                    if (meta.advises == 1) {
+                        source_observer.apply(meta, standard_metadata);
+                    }
                 }
             }
         }

@@ -25,6 +25,7 @@ control MarkingArrival(in headers_t hdr, inout metadata_t meta) {
             if (hdr.hop_by_hop.isValid() && hdr.hop_by_hop.option_type == ALTERNATE_MARKING_OPTION
                 && hdr.hop_by_hop.option_length == ALTERNATE_MARKING_DATA_OCTETS) {
                 has_mark = 1;
+                meta.hop_by_hop_mark = 1;
                 flow_mon_id = hdr.hop_by_hop.flow_mon_id;
                 meta.colour = hdr.hop_by_hop.loss;
                 meta.delay_marked = hdr.hop_by_hop.delay;
@@ -111,7 +112,7 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
                 meta.counted = 1;
                 marked.count((bit<32>) (meta.marking_flow ++ meta.colour));
             } else if (operation == EDGE_REMOVE && meta.counted == 1) {
-                if (hdr.hop_by_hop.isValid() && hdr.hop_by_hop.option_type == ALTERNATE_MARKING_OPTION) {
+                if (meta.hop_by_hop_mark == 1) {
                     if (hdr.hop_by_hop.length == 0) {
                         hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
                         hdr.hop_by_hop.setInvalid();

@@ -117,6 +117,7 @@ struct metadata_t {
     bit<1> monitored;
     marking_index_t marking_flow;
     bit<1> counted; // marked, and of a monitored flow
+    bit<1> hop_by_hop_mark; // the mark stands in the Hop-by-Hop header
     bit<1> colour;
     bit<1> delay_marked;
 }

@@ -26,7 +26,9 @@ control FlowHash(in headers_t hdr, inout metadata_t meta) {
         // A CRC is linear: two switches with the same CRC would always make related choices, and the second
         // would use only some of its paths. The reporter ID and a product make the choice the switch's own.
         meta.ecmp_hash = ((meta.flow_hash ^ (meta.reporter_id * 0x85EBCA6B)) * 0x9E3779B1)[31:16];
-        hash(meta.source_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr }, 64w0x100000000);
+        if (meta.has_reporter == 1) {
+            hash(meta.source_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr }, 64w0x100000000);
+        }
     }
 }
 

@@ -102,7 +102,7 @@ const bit<3> SUPPRESSED_FLOW_INTERVAL = 0;
 const bit<3> SUPPRESSED_PORT_LIMIT = 1;
 const bit<3> SUPPRESSED_PSN_LIMIT = 2;       // a dropped PSN that no PATH_REPORT will name
 const bit<3> SUPPRESSED_SOURCE_INTERVAL = 3; // Rate Advice about a congested queue
-const bit<3> SUPPRESSED_SOURCE_INVALID = 4;  // `source_check`
+const bit<3> SUPPRESSED_SOURCE_INVALID = 4;  // outside the domain, or `source_check`
 
 // First part of the index of `drops`: cause << 12 | port << 3 | queue. The values up to 3 are CREM's causes.
 // Port and queue are those of the egress for cause 1, of the ingress (queue 0) for all others.
