@@ -43,7 +43,7 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
             && hdr.udp.dst_port != meta.crem_port && hdr.udp.dst_port != meta.scone_port
             && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)
             && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
-            if (meta.role == ROLE_UNSCHEDULED && meta.source_valid == 0) {
+            if (meta.role == ROLE_UNSCHEDULED && meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
             } else {
                 judge((bit<32>) meta.flow_hash[15:0], standard_metadata.egress_global_timestamp,

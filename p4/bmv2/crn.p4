@@ -6,8 +6,8 @@
 //         .--->| FlowHash                                                          |
 //         |    | SourceCheck         source_check                                  |
 //         |    | MarkingArrival      marking_flow                                  |
-//         |    | Classifier          dscp_map, port_trust                          |
 //         |    | Acl                 acl            refused ---.                   |
+//         |    | Classifier          dscp_map, port_trust      |                   |
 //         |    | Routing             ipv4_route, ipv6_route    |  (selector ecmp)  |
 //         |    | MarkingBoundary     marking_edge              |                   |
 //         |    | Admission           queue_profile  refused ---+                   |
@@ -116,25 +116,21 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 flow_hash.apply(hdr, meta);
                 if (meta.is_report == 0) {
                     roce_data.apply(hdr.bth, meta.is_data);
-                    if (meta.has_reporter == 1) {
-                        source_check.apply(standard_metadata.ingress_port, meta.src_addr, meta.source_valid);
-                    }
+                    source_check.apply(standard_metadata.ingress_port, meta.src_addr, meta.source_invalid);
                     marking_arrival.apply(hdr, meta);
+                    acl.apply(meta.src_addr, meta.dst_addr, meta.protocol, meta.src_port, meta.dst_port, meta.denied);
+                    if (meta.denied == 1) {
+                        meta.dropped = 1;
+                        meta.drop_cause = DROP_POLICY;
+                    }
                 }
                 classifier.apply(hdr, meta, standard_metadata);
-            }
-            if (meta.dropped == 0 && meta.is_report == 0) {
-                acl.apply(meta.src_addr, meta.dst_addr, meta.protocol, meta.src_port, meta.dst_port, meta.denied);
-                if (meta.denied == 1) {
-                    meta.dropped = 1;
-                    meta.drop_cause = DROP_POLICY;
+                if (meta.dropped == 0) {
+                    routing.apply(hdr, meta, standard_metadata);
+                    if (meta.dropped == 0 && meta.monitored == 1) {
+                        marking_boundary.apply(hdr, meta, standard_metadata);
+                    }
                 }
-            }
-            if (meta.dropped == 0) {
-                routing.apply(hdr, meta, standard_metadata);
-            }
-            if (meta.dropped == 0) {
-                marking_boundary.apply(hdr, meta, standard_metadata);
             }
         }
         if (meta.dropped == 0) {
@@ -152,9 +148,9 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
                 if (meta.charged == 1) {
                     flow_observer.apply(meta, standard_metadata);
-                    if (meta.advises == 1) {
-                        source_observer.apply(meta, standard_metadata);
-                    }
+                }
+                if (meta.advises == 1) {
+                    source_observer.apply(meta, standard_metadata);
                 }
             }
         }
@@ -205,13 +201,17 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                     meta.congested = 1;
                 }
                 ecn_marking.apply(hdr, meta, standard_metadata);
-                marking_departure.apply(meta, standard_metadata);
+                if (meta.counted == 1) {
+                    marking_departure.apply(meta, standard_metadata);
+                }
                 rate_signal_gate.apply(hdr, meta);
                 congestion_trigger.apply(hdr, meta, standard_metadata);
                 rate_advice_trigger.apply(hdr, meta, standard_metadata);
             }
         }
-        queue_share.apply(meta, standard_metadata);
+        if (meta.wants_degree == 1 || meta.wants_share == 1) {
+            queue_share.apply(meta, standard_metadata);
+        }
         if (meta.is_clone == 1) {
             report_builder.apply(hdr, meta, standard_metadata);
             if (meta.is_built == 1) {
@@ -219,7 +219,7 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             } else {
                 mark_to_drop(standard_metadata);
             }
-        } else {
+        } else if (meta.signals == 1) {
             rate_signal.apply(hdr, meta, standard_metadata);
         }
         if (standard_metadata.egress_port == CPU_PORT) {

@@ -73,7 +73,7 @@ control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadat
 }
 
 // After FlowObserver, which keeps the epochs: this takes over the one that it finds.
-control SourceObserver(in metadata_t meta, in standard_metadata_t standard_metadata) {
+control SourceObserver(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     @hidden
     action observe_source(queue_index_t queue, bit<11> slot, bit<32> epoch_micros) {
         bit<48> epoch;
@@ -106,8 +106,11 @@ control SourceObserver(in metadata_t meta, in standard_metadata_t standard_metad
     }
 
     apply {
-        observe_source(standard_metadata.egress_spec ++ meta.queue, meta.source_hash[10:0],
-                       meta.report_interval << FLOW_EPOCH_INTERVALS_LOG2);
+        hash(meta.source_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr }, 64w0x100000000);
+        if (meta.charged == 1) {
+            observe_source(standard_metadata.egress_spec ++ meta.queue, meta.source_hash[10:0],
+                           meta.report_interval << FLOW_EPOCH_INTERVALS_LOG2);
+        }
     }
 }
 

@@ -47,7 +47,7 @@ control MarkingArrival(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// After routing, before admission: the packet's length changes here.
+// For packets of a monitored flow, after routing, before admission: the packet's length changes here.
 control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_metadata_t standard_metadata) {
     // The last period in which a packet of the flow was marked for delay, plus one.
     @id(0x1600000D) @name(".marking_period")
@@ -90,53 +90,51 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
     }
 
     apply {
-        if (meta.monitored == 1) {
-            marking_edge.apply(standard_metadata.ingress_port, standard_metadata.egress_spec, meta.marking_flow,
-                               operation, flow_mon_id, period_log2);
-            // Only one Hop-by-Hop header may stand in a packet: where there is one, the packet stays unmarked.
-            if (operation == EDGE_INSERT && meta.counted == 0 && !hdr.hop_by_hop.isValid()
-                && hdr.ipv6.payload_length < 0xFFF8) {
-                mark(standard_metadata.ingress_global_timestamp);
-                hdr.hop_by_hop.setValid();
-                hdr.hop_by_hop.next_header = hdr.ipv6.next_header;
-                hdr.hop_by_hop.length = 0;
-                hdr.hop_by_hop.option_type = ALTERNATE_MARKING_OPTION;
-                hdr.hop_by_hop.option_length = ALTERNATE_MARKING_DATA_OCTETS;
-                hdr.hop_by_hop.flow_mon_id = flow_mon_id;
-                hdr.hop_by_hop.loss = meta.colour;
-                hdr.hop_by_hop.delay = meta.delay_marked;
-                hdr.hop_by_hop.reserved = 0;
-                hdr.ipv6.next_header = IPV6_HOP_BY_HOP;
-                hdr.ipv6.payload_length = hdr.ipv6.payload_length + ALTERNATE_MARKING_OCTETS;
-                meta.ip_octets = meta.ip_octets + (bit<32>) ALTERNATE_MARKING_OCTETS;
-                meta.counted = 1;
-                marked.count((bit<32>) (meta.marking_flow ++ meta.colour));
-            } else if (operation == EDGE_REMOVE && meta.counted == 1) {
-                if (meta.hop_by_hop_mark == 1) {
-                    if (hdr.hop_by_hop.length == 0) {
-                        hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
-                        hdr.hop_by_hop.setInvalid();
-                        shorten();
-                    } else {
-                        blank(hdr.hop_by_hop);
-                    }
-                } else if (hdr.destination_options.length == 0) {
-                    if (hdr.hop_by_hop.isValid()) {
-                        hdr.hop_by_hop.next_header = hdr.destination_options.next_header;
-                    } else {
-                        hdr.ipv6.next_header = hdr.destination_options.next_header;
-                    }
-                    hdr.destination_options.setInvalid();
+        marking_edge.apply(standard_metadata.ingress_port, standard_metadata.egress_spec, meta.marking_flow,
+                           operation, flow_mon_id, period_log2);
+        // Only one Hop-by-Hop header may stand in a packet: where there is one, the packet stays unmarked.
+        if (operation == EDGE_INSERT && meta.counted == 0 && !hdr.hop_by_hop.isValid()
+            && hdr.ipv6.payload_length < 0xFFF8) {
+            mark(standard_metadata.ingress_global_timestamp);
+            hdr.hop_by_hop.setValid();
+            hdr.hop_by_hop.next_header = hdr.ipv6.next_header;
+            hdr.hop_by_hop.length = 0;
+            hdr.hop_by_hop.option_type = ALTERNATE_MARKING_OPTION;
+            hdr.hop_by_hop.option_length = ALTERNATE_MARKING_DATA_OCTETS;
+            hdr.hop_by_hop.flow_mon_id = flow_mon_id;
+            hdr.hop_by_hop.loss = meta.colour;
+            hdr.hop_by_hop.delay = meta.delay_marked;
+            hdr.hop_by_hop.reserved = 0;
+            hdr.ipv6.next_header = IPV6_HOP_BY_HOP;
+            hdr.ipv6.payload_length = hdr.ipv6.payload_length + ALTERNATE_MARKING_OCTETS;
+            meta.ip_octets = meta.ip_octets + (bit<32>) ALTERNATE_MARKING_OCTETS;
+            meta.counted = 1;
+            marked.count((bit<32>) (meta.marking_flow ++ meta.colour));
+        } else if (operation == EDGE_REMOVE && meta.counted == 1) {
+            if (meta.hop_by_hop_mark == 1) {
+                if (hdr.hop_by_hop.length == 0) {
+                    hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
+                    hdr.hop_by_hop.setInvalid();
                     shorten();
                 } else {
-                    blank(hdr.destination_options);
+                    blank(hdr.hop_by_hop);
                 }
+            } else if (hdr.destination_options.length == 0) {
+                if (hdr.hop_by_hop.isValid()) {
+                    hdr.hop_by_hop.next_header = hdr.destination_options.next_header;
+                } else {
+                    hdr.ipv6.next_header = hdr.destination_options.next_header;
+                }
+                hdr.destination_options.setInvalid();
+                shorten();
+            } else {
+                blank(hdr.destination_options);
             }
         }
     }
 }
 
-// In egress, after the queue.
+// For marked packets of a monitored flow, in egress, after the queue.
 control MarkingDeparture(in metadata_t meta, in standard_metadata_t standard_metadata) {
     // Index flow << 1 | colour.
     @id(0x12000007) @name(".marked_departed")
@@ -151,12 +149,10 @@ control MarkingDeparture(in metadata_t meta, in standard_metadata_t standard_met
     bit<4> bin;
 
     apply {
-        if (meta.counted == 1) {
-            marked_departed.count((bit<32>) (meta.marking_flow ++ meta.colour));
-            if (meta.delay_marked == 1) {
-                delay_bin.apply(standard_metadata.deq_timedelta, bin);
-                delay_bins.count((bit<32>) (meta.marking_flow ++ bin));
-            }
+        marked_departed.count((bit<32>) (meta.marking_flow ++ meta.colour));
+        if (meta.delay_marked == 1) {
+            delay_bin.apply(standard_metadata.deq_timedelta, bin);
+            delay_bins.count((bit<32>) (meta.marking_flow ++ bin));
         }
     }
 }

@@ -83,7 +83,7 @@ struct metadata_t {
     bit<1> denied; // by the ACL
     bit<1> has_reporter;
     bit<1> is_data; // RoCEv2 with data
-    bit<1> source_valid;
+    bit<1> source_invalid;
     address_t src_addr;
     address_t dst_addr;
     bit<3> traffic_class;

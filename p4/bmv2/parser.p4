@@ -52,7 +52,8 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // Ports are found behind one Hop-by-Hop and one Destination Options header, not behind other extensions.
+    // Ports are found behind one Hop-by-Hop and one Destination Options header of at most 256 octets each, not behind
+    // other extensions.
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
         meta.ip_octets = (bit<32>) hdr.ipv6.payload_length + (bit<32>) IPV6_OCTETS;
@@ -72,7 +73,8 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.protocol = hdr.hop_by_hop.next_header;
         transition select(hdr.hop_by_hop.length) {
             0 : after_hop_by_hop;
-            default : parse_hop_by_hop_rest;
+            0x00 &&& 0xE0 : parse_hop_by_hop_rest;
+            default : accept;
         }
     }
 
@@ -95,7 +97,8 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.protocol = hdr.destination_options.next_header;
         transition select(hdr.destination_options.length) {
             0 : after_destination_options;
-            default : parse_destination_options_rest;
+            0x00 &&& 0xE0 : parse_destination_options_rest;
+            default : accept;
         }
     }
 

@@ -90,7 +90,7 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
         path_report_settings.apply(enabled, interval);
         if (enabled == 1 && meta.is_data == 1 && meta.crem_port != 0
             && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
-            if (meta.source_valid == 0) {
+            if (meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
             } else {
                 hash(path_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr, meta.dst_addr, hdr.bth.dest_qp },

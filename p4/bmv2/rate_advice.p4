@@ -46,7 +46,7 @@ control RateAdviceTrigger(in headers_t hdr, inout metadata_t meta, inout standar
             && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
             source_rate_policy.apply(meta.traffic_class, meta.src_addr, meta.policy_rate);
             if (meta.congested == 1 || meta.policy_rate != 0) {
-                if (meta.source_valid == 0) {
+                if (meta.source_invalid == 1) {
                     suppress(SUPPRESSED_SOURCE_INVALID);
                 } else {
                     judge((bit<32>) meta.source_hash[13:0], standard_metadata.egress_global_timestamp,

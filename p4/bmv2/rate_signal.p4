@@ -25,8 +25,8 @@ control RateSignalGate(in headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Ours: a switch sets a rate that is 0 and lowers one that is higher; it never raises one. The ICRC takes the rate
-// as ones, so it stays right.
+// For packets that the gate let through. Ours: a switch sets a rate that is 0 and lowers one that is higher; it never
+// raises one. The ICRC takes the rate as ones, so it stays right.
 control RateSignal(inout headers_t hdr, in metadata_t meta, in standard_metadata_t standard_metadata) {
     // Rates set or lowered; index port << 3 | queue.
     @id(0x12000009) @name(".rate_signals")
@@ -42,18 +42,16 @@ control RateSignal(inout headers_t hdr, in metadata_t meta, in standard_metadata
     mbit_per_sec_t rate;
 
     apply {
-        if (meta.signals == 1) {
-            qp_rate_policy.apply(meta.dst_addr, hdr.bth.dest_qp, policy);
-            share = 0;
-            if (meta.congested == 1) {
-                congested_rate.apply(meta.suggested_rate, meta.degree, meta.signal_floor, share);
-            }
-            least_rate.apply(share, policy, rate);
-            if (rate != 0 && (hdr.rate_signal.rate == 0 || rate < hdr.rate_signal.rate)) {
-                renew_udp_checksum.apply(hdr.udp.checksum, hdr.rate_signal.rate, rate);
-                hdr.rate_signal.rate = rate;
-                rate_signals.count((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
-            }
+        qp_rate_policy.apply(meta.dst_addr, hdr.bth.dest_qp, policy);
+        share = 0;
+        if (meta.congested == 1) {
+            congested_rate.apply(meta.suggested_rate, meta.degree, meta.signal_floor, share);
+        }
+        least_rate.apply(share, policy, rate);
+        if (rate != 0 && (hdr.rate_signal.rate == 0 || rate < hdr.rate_signal.rate)) {
+            renew_udp_checksum.apply(hdr.udp.checksum, hdr.rate_signal.rate, rate);
+            hdr.rate_signal.rate = rate;
+            rate_signals.count((bit<32>) (standard_metadata.egress_port ++ standard_metadata.priority));
         }
     }
 }

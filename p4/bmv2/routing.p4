@@ -7,7 +7,8 @@
 @id(0x11000001) @name(".ecmp")
 action_selector(HashAlgorithm.crc16, ECMP_MEMBERS, 16) ecmp;
 
-// The hash of a flow: its report's UDP source port, its slots, its path. And that of its source.
+// The hash of a flow: its report's UDP source port, its slots, its path. And its addresses in the form that serves
+// both families.
 control FlowHash(in headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
@@ -26,9 +27,6 @@ control FlowHash(in headers_t hdr, inout metadata_t meta) {
         // A CRC is linear: two switches with the same CRC would always make related choices, and the second
         // would use only some of its paths. The reporter ID and a product make the choice the switch's own.
         meta.ecmp_hash = ((meta.flow_hash ^ (meta.reporter_id * 0x85EBCA6B)) * 0x9E3779B1)[31:16];
-        if (meta.has_reporter == 1) {
-            hash(meta.source_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr }, 64w0x100000000);
-        }
     }
 }
 

@@ -3,8 +3,9 @@
 #ifndef CRN_ACL_P4
 #define CRN_ACL_P4
 
+// `denied` is 0 before.
 control Acl(in address_t src_addr, in address_t dst_addr, in bit<8> protocol, in bit<16> src_port, in bit<16> dst_port,
-            out bit<1> denied) {
+            inout bit<1> denied) {
     @id(0x01000008) @name(".deny")
     action deny() {
         denied = 1;
@@ -32,7 +33,6 @@ control Acl(in address_t src_addr, in address_t dst_addr, in bit<8> protocol, in
     }
 
     apply {
-        denied = 0;
         acl.apply();
     }
 }

@@ -76,8 +76,9 @@ header ipv6_options_h {
     bit<10> reserved;
 }
 
+// Up to 31 units of 8 octets (the parser stops at longer ones).
 header ipv6_options_rest_h {
-    varbit<16320> octets;
+    varbit<1984> octets;
 }
 
 // --- Transport ---

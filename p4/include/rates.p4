@@ -3,8 +3,8 @@
 #ifndef CRN_RATES_P4
 #define CRN_RATES_P4
 
-// SCONE, Solution 1: Rate Advice to sources.
-control RateAdviceSettings(out bit<1> enabled, out micros_t interval, out mbit_per_sec_t floor) {
+// SCONE, Solution 1: Rate Advice to sources. `enabled` is 0 before.
+control RateAdviceSettings(inout bit<1> enabled, inout micros_t interval, inout mbit_per_sec_t floor) {
     @id(0x0100000C) @name(".set_rate_advice")
     action set_rate_advice(@id(1) @name("interval") micros_t interval_micros,
                            @id(2) @name("floor") mbit_per_sec_t least_rate) {
@@ -23,9 +23,6 @@ control RateAdviceSettings(out bit<1> enabled, out micros_t interval, out mbit_p
     }
 
     apply {
-        enabled = 0;
-        interval = 0;
-        floor = 0;
         rate_advice.apply();
     }
 }

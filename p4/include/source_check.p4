@@ -3,10 +3,11 @@
 #ifndef CRN_SOURCE_CHECK_P4
 #define CRN_SOURCE_CHECK_P4
 
-control SourceCheck(in port_id_t ingress_port, in address_t src_addr, out bit<1> valid) {
+// `invalid` is 0 before.
+control SourceCheck(in port_id_t ingress_port, in address_t src_addr, inout bit<1> invalid) {
     @id(0x01000010) @name(".set_source_valid")
-    action set_source_valid(@id(1) @name("valid") bit<1> value) {
-        valid = value;
+    action set_source_valid(@id(1) @name("valid") bit<1> valid) {
+        invalid = ~valid;
     }
 
     // Filled by the controller from the topology, for ports where hosts are attached: the hosts' prefixes valid, all
@@ -24,7 +25,6 @@ control SourceCheck(in port_id_t ingress_port, in address_t src_addr, out bit<1>
     }
 
     apply {
-        valid = 1;
         source_check.apply();
     }
 }
