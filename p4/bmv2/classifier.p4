@@ -18,6 +18,10 @@ control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metad
         } else {
             dscp_map.apply(meta.dscp, meta.traffic_class, meta.role, meta.queue, mapped);
             port_trust.apply(standard_metadata.ingress_port, dscp_trusted, control_trusted);
+            if (dscp_trusted == 0 && control_trusted == 0) {
+                // CREM, Security: reports only to sources inside the domain.
+                meta.source_invalid = 1;
+            }
             if (dscp_trusted == 0 && mapped == 1) {
                 // The DSCP would mean something to the next switch too, which trusts this one.
                 if (hdr.ipv4.isValid()) {

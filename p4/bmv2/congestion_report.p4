@@ -3,34 +3,13 @@
 #ifndef CRN_BMV2_CONGESTION_REPORT_P4
 #define CRN_BMV2_CONGESTION_REPORT_P4
 
-const bit<2> VERDICT_SEND = 0;
-const bit<2> VERDICT_FLOW_INTERVAL = 1;
-const bit<2> VERDICT_PORT_LIMIT = 2;
-const bit<2> METER_RED = 2;
-
 // Decides for one data packet that leaves its queue, and sends the clone that becomes the report.
 control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // Time of the last report of each flow (us), 0 = never.
     @id(0x16000006) @name(".last_report")
     register<bit<48>>(REPORT_INTERVAL_SLOTS) last_report;
 
-    // Reports per second about one port; set by the controller, unlimited until then.
-    @id(0x14000001) @name(".report_meter")
-    meter(PORTS, MeterType.packets) report_meter;
-
-    @id(0x12000002) @name(".reports_suppressed")
-    counter(REPORTS_SUPPRESSED_SIZE, CounterType.packets_and_bytes) reports_suppressed;
-
-    // A second report about the same packet that had to wait for the next one.
-    @id(0x12000003) @name(".reports_deferred")
-    counter(REPORTS_DEFERRED_SIZE, CounterType.packets_and_bytes) reports_deferred;
-
-    CongestionDegree() congestion_degree;
-    FairShare() fair_share;
-    FlowCount() flow_count;
-
     bit<2> verdict;
-    bit<16> flows;
 
     // The port's meter is asked only if the flow is due, and the flow's interval starts only if the meter
     // agrees. Later than an interval, not equal to it: the clock counts whole microseconds, so a difference
@@ -41,7 +20,7 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
         bit<2> colour;
         last_report.read(last, slot);
         if (last != 0 && now - last <= (bit<48>) meta.report_interval) {
-            verdict = VERDICT_FLOW_INTERVAL;
+            verdict = VERDICT_INTERVAL;
         } else {
             report_meter.execute_meter(port, colour);
             if (colour == METER_RED) {
@@ -53,53 +32,53 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
         }
     }
 
+    @hidden
+    action suppress(bit<3> cause) {
+        reports_suppressed.count((bit<32>) (cause ++ standard_metadata.egress_port ++ standard_metadata.priority));
+    }
+
     apply {
-        // Whatever its DSCP says, a datagram to the RDCC port is never reported about: it may be a report.
-        if (meta.occupancy > meta.b_th && meta.charged == 1 && hdr.udp.isValid() && hdr.udp.dst_port != meta.rdcc_port
+        // Whatever its DSCP says, a datagram to a control port is never reported about: it may be a report.
+        if (meta.congested == 1 && meta.rdcc_port != 0 && hdr.udp.isValid() && hdr.udp.dst_port != meta.rdcc_port
+            && hdr.udp.dst_port != meta.crem_port && hdr.udp.dst_port != meta.scone_port
             && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)
             && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
-            judge((bit<32>) meta.flow_hash[15:0], standard_metadata.egress_global_timestamp,
-                  (bit<32>) standard_metadata.egress_port);
-            if (verdict == VERDICT_SEND) {
-                congestion_degree.apply(meta.profile, meta.occupancy - meta.b_th, meta.degree);
-                flow_count.apply(flows, standard_metadata);
-                fair_share.apply(meta.profile, flows, meta.suggested_rate);
-                meta.report_port = standard_metadata.egress_port;
-                meta.report_queue = standard_metadata.priority;
-                clone_preserving_field_list(CloneType.E2E, REPORT_CLONE_SESSION, 1);
-            } else if (verdict == VERDICT_FLOW_INTERVAL) {
-                reports_suppressed.count((bit<32>) (SUPPRESSED_FLOW_INTERVAL ++ standard_metadata.egress_port
-                                                    ++ standard_metadata.priority));
+            if (meta.role == ROLE_UNSCHEDULED && meta.source_invalid == 1) {
+                suppress(SUPPRESSED_SOURCE_INVALID);
             } else {
-                reports_suppressed.count((bit<32>) (SUPPRESSED_PORT_LIMIT ++ standard_metadata.egress_port
-                                                    ++ standard_metadata.priority));
+                judge((bit<32>) meta.flow_hash[15:0], standard_metadata.egress_global_timestamp,
+                      (bit<32>) standard_metadata.egress_port);
+                if (verdict == VERDICT_SEND) {
+                    meta.reports_congestion = 1;
+                    meta.wants_degree = 1;
+                    meta.wants_share = 1;
+                    meta.report_kind = KIND_CONGESTION_TO_RECEIVER;
+                    if (meta.role == ROLE_UNSCHEDULED) {
+                        meta.report_kind = KIND_CONGESTION_TO_SENDER;
+                    }
+                    meta.report_port = standard_metadata.egress_port;
+                    meta.report_queue = standard_metadata.priority;
+                    clone_preserving_field_list(CloneType.E2E, REPORT_CLONE_SESSION, 1);
+                } else if (verdict == VERDICT_INTERVAL) {
+                    suppress(SUPPRESSED_FLOW_INTERVAL);
+                } else {
+                    suppress(SUPPRESSED_PORT_LIMIT);
+                }
             }
         }
     }
 }
 
-// Turns the clone into the report: everything beyond UDP goes, what follows is cut off when it leaves.
-control CongestionReportBuilder(inout headers_t hdr, inout metadata_t meta) {
+// The body of the report.
+control CongestionReportBody(inout headers_t hdr, in metadata_t meta, in bit<8> address_family, out bit<16> octets) {
     // RDCC, Message Formats: one sequence per reporting port. The first report of a port is number 1.
     @id(0x16000007) @name(".report_sequence")
     register<bit<32>>(PORTS) report_sequence;
 
-    // Its octets are those of the data packets reported about: the cut comes later.
-    @id(0x12000001) @name(".reports_sent")
-    counter(REPORTS_SENT_SIZE, CounterType.packets_and_bytes) reports_sent;
-
     FillRdcc() fill_rdcc;
     FillCongestionReport() fill_congestion_report;
-    FillReportIpv4() fill_report_ipv4;
-    FillReportIpv6() fill_report_ipv6;
-    FillReportUdp() fill_report_udp;
 
     bit<32> sequence;
-    bit<2> kind;
-    bit<8> address_family;
-    bit<16> octets;
-    bit<32> to_ipv4;
-    bit<128> to_ipv6;
 
     @hidden
     action next_sequence(bit<32> port) {
@@ -110,38 +89,21 @@ control CongestionReportBuilder(inout headers_t hdr, inout metadata_t meta) {
 
     apply {
         next_sequence((bit<32>) meta.report_port);
-        if (meta.role == ROLE_SCHEDULED) {
-            kind = KIND_CONGESTION_TO_RECEIVER;
-            to_ipv4 = hdr.ipv4.dst_addr;
-            to_ipv6 = hdr.ipv6.dst_addr;
-        } else {
-            kind = KIND_CONGESTION_TO_SENDER;
-            to_ipv4 = hdr.ipv4.src_addr;
-            to_ipv6 = hdr.ipv6.src_addr;
-        }
         if (hdr.ipv4.isValid()) {
-            address_family = AF_IPV4;
             octets = RDCC_CONGESTION_REPORT_IPV4_OCTETS;
             hdr.report_ipv4.setValid();
             hdr.report_ipv4.src_addr = hdr.ipv4.src_addr;
             hdr.report_ipv4.dst_addr = hdr.ipv4.dst_addr;
-            fill_report_ipv4.apply(hdr.ipv4, IPV4_OCTETS + UDP_OCTETS + octets, meta.reporter_ipv4, to_ipv4);
         } else {
-            address_family = AF_IPV6;
             octets = RDCC_CONGESTION_REPORT_IPV6_OCTETS;
             hdr.report_ipv6.setValid();
             hdr.report_ipv6.src_addr = hdr.ipv6.src_addr;
             hdr.report_ipv6.dst_addr = hdr.ipv6.dst_addr;
-            fill_report_ipv6.apply(hdr.ipv6, UDP_OCTETS + octets, meta.flow_hash[19:0], meta.reporter_ipv6, to_ipv6);
         }
         fill_rdcc.apply(hdr.rdcc, RDCC_CONGESTION_REPORT, octets, sequence);
         fill_congestion_report.apply(hdr.congestion_report, meta.reporter_id, meta.occupancy, meta.b_th, meta.degree,
                                      meta.role, address_family, meta.protocol, hdr.udp.src_port, hdr.udp.dst_port,
                                      meta.suggested_rate);
-        fill_report_udp.apply(hdr.udp, meta.flow_hash[29:16], meta.rdcc_port, UDP_OCTETS + octets);
-        // The data frame's source address is this router's; ingress makes a frame's destination its source.
-        hdr.ethernet.dst_mac = hdr.ethernet.src_mac;
-        reports_sent.count((bit<32>) (kind ++ meta.report_port ++ meta.report_queue));
     }
 }
 

@@ -1,22 +1,41 @@
-// Congestion Reporting Node for BMv2 (v1model, simple_switch with 8 priority queues).
+// Congestion Reporting Node, Path Reporter and rate-advising switch for BMv2 (v1model, simple_switch with 8 priority
+// queues). A feature is off until its table is filled; with nothing but routes this is a plain router.
 //
-//                    +------------------------------- ingress -----------------------------------+
-//   wire, CPU ------>| Validation  Classifier  FlowHash  Routing     Admission      FlowObserver |--.
-//             .----->|             dscp_map              ipv4_route  queue_profile               |  |
-//             |      |             port_trust            ipv6_route                              |  |
-//             |      |                                   ecmp                                    |  |
-//             |      +---------------------------------------------------------------------------+  |
-//             |                                                                                     v
-//             |                                                                 queues 0..7 of each port
-//             |      +-------------------------------- egress -----------------------------------+  |
-//             |      | Settlement  EcnMarking  CongestionTrigger ---- E2E clone ----.            |<-'
-//   wire <-----------|                         report_meter                         |            |
-//             |      |                         congestion_degree, fair_share        v            |
-//             '------| recirculate <---- CongestionReportBuilder <---- queue of the clone port   |
-//                    +---------------------------------------------------------------------------+
+//              +----------------------------- ingress -----------------------------+
+// wire, CPU -->| Validation                                                        |
+//         .--->| FlowHash                                                          |
+//         |    | SourceCheck         source_check                                  |
+//         |    | MarkingArrival      marking_flow                                  |
+//         |    | Acl                 acl            refused ---.                   |
+//         |    | Classifier          dscp_map, port_trust      |                   |
+//         |    | Routing             ipv4_route, ipv6_route    |  (selector ecmp)  |
+//         |    | MarkingBoundary     marking_edge              |                   |
+//         |    | Admission           queue_profile  refused ---+                   |
+//         |    | FlowObserver                                  v                   |
+//         |    | SourceObserver      rate_advice        PathReportTrigger          |
+//         |    |       |                                path_report, report_meter  |
+//         |    |       |                                csf_address                |
+//         |    +-------|---------------------------------------|-------------------+
+//         |            v                                       v I2E clone
+//         |    queues 0..7 of each port             queue of the clone port <----------.
+//         |            |                                       |                       |
+//         |    +-------|--------------------- egress ----------|-------------------+   |
+//         |    | Settlement                                    |                   |   |
+//         |    | EcnMarking                                    |                   |   |
+//         |    | MarkingDeparture                              |                   |   |
+//         |    | RateSignalGate      rate_signal               |                   |   |
+//         |    | CongestionTrigger   report_meter -------------|--- E2E clone -----|---+
+//         |    | RateAdviceTrigger   source_rate_policy, ------|--- E2E clone -----|---'
+//         |    |       |             report_meter              |                   |
+//         |    | QueueShare          congestion_degree,    QueueShare              |
+//         |    |       |             fair_share                |                   |
+//         |    | RateSignal          qp_rate_policy        ReportBuilder           |
+//         |    +-------|---------------------------------------|-------------------+
+//         |            v wire                                  | recirculate
+//         '----------------------------------------------------'
 //
-// A data packet above B_th is cloned and goes on at once. The clone waits at a port of its own, is rewritten
-// into the report there, comes back into ingress, is routed like any packet into the control queue, and is
+// A data packet that is reported about goes on at once, or is dropped; its clone waits at a port of its own, is
+// rewritten into the report there, comes back into ingress, is routed like any packet into the control queue, and is
 // cut to its length when it leaves.
 
 #include <core.p4>
@@ -31,6 +50,12 @@
 #include "../include/congestion.p4"
 #include "../include/reporter.p4"
 #include "../include/report_fields.p4"
+#include "../include/acl.p4"
+#include "../include/source_check.p4"
+#include "../include/roce.p4"
+#include "../include/path_report.p4"
+#include "../include/rates.p4"
+#include "../include/marking.p4"
 
 #include "metadata.p4"
 #include "parser.p4"
@@ -41,7 +66,13 @@
 #include "occupancy.p4"
 #include "flow_count.p4"
 #include "ecn.p4"
+#include "marking.p4"
+#include "report_limits.p4"
 #include "congestion_report.p4"
+#include "path_report.p4"
+#include "rate_advice.p4"
+#include "rate_signal.p4"
+#include "report.p4"
 
 control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     // By cause; a tail drop of BMv2 itself is seen by nobody.
@@ -52,9 +83,20 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Validation() validation;
     Classifier() classifier;
     FlowHash() flow_hash;
+    SourceCheck() source_check;
+    RoceData() roce_data;
+    Acl() acl;
+    MarkingArrival() marking_arrival;
     Routing() routing;
+    MarkingBoundary() marking_boundary;
     Admission() admission;
+    RateAdviceSettings() rate_advice_settings;
     FlowObserver() flow_observer;
+    SourceObserver() source_observer;
+    PathReportTrigger() path_report_trigger;
+
+    port_id_t drop_port;
+    queue_id_t drop_queue;
 
     apply {
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
@@ -71,11 +113,24 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
         } else {
             validation.apply(hdr, meta, standard_metadata);
             if (meta.dropped == 0) {
-                classifier.apply(hdr, meta, standard_metadata);
-            }
-            if (meta.dropped == 0) {
                 flow_hash.apply(hdr, meta);
-                routing.apply(hdr, meta, standard_metadata);
+                if (meta.is_report == 0) {
+                    roce_data.apply(hdr.bth, meta.is_data);
+                    source_check.apply(standard_metadata.ingress_port, meta.src_addr, meta.source_invalid);
+                    marking_arrival.apply(hdr, meta);
+                    acl.apply(meta.src_addr, meta.dst_addr, meta.protocol, meta.src_port, meta.dst_port, meta.denied);
+                    if (meta.denied == 1) {
+                        meta.dropped = 1;
+                        meta.drop_cause = DROP_POLICY;
+                    }
+                }
+                classifier.apply(hdr, meta, standard_metadata);
+                if (meta.dropped == 0) {
+                    routing.apply(hdr, meta, standard_metadata);
+                    if (meta.dropped == 0 && meta.monitored == 1) {
+                        marking_boundary.apply(hdr, meta, standard_metadata);
+                    }
+                }
             }
         }
         if (meta.dropped == 0) {
@@ -87,15 +142,29 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
             }
             admission.apply(meta, standard_metadata);
-            if (meta.charged == 1 && meta.role != ROLE_CONTROL) {
-                flow_observer.apply(meta, standard_metadata);
+            if (meta.role != ROLE_CONTROL) {
+                if (meta.has_reporter == 1) {
+                    rate_advice_settings.apply(meta.advises, meta.advice_interval, meta.advice_floor);
+                }
+                if (meta.charged == 1) {
+                    flow_observer.apply(meta, standard_metadata);
+                }
+                if (meta.advises == 1) {
+                    source_observer.apply(meta, standard_metadata);
+                }
             }
         }
         if (meta.dropped == 1) {
             if (meta.drop_cause == DROP_CONGESTION) {
-                drops.count((bit<32>) (meta.drop_cause ++ standard_metadata.egress_spec ++ meta.queue));
+                drop_port = standard_metadata.egress_spec;
+                drop_queue = meta.queue;
             } else {
-                drops.count((bit<32>) (meta.drop_cause ++ standard_metadata.ingress_port ++ 3w0));
+                drop_port = standard_metadata.ingress_port;
+                drop_queue = 0;
+            }
+            drops.count((bit<32>) (meta.drop_cause ++ drop_port ++ drop_queue));
+            if (meta.denied == 1 || meta.drop_cause == DROP_CONGESTION) {
+                path_report_trigger.apply(hdr, meta, standard_metadata, drop_port, drop_queue);
             }
             mark_to_drop(standard_metadata);
         }
@@ -105,24 +174,53 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
 control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Settlement() settlement;
     EcnMarking() ecn_marking;
+    MarkingDeparture() marking_departure;
+    RateSignalGate() rate_signal_gate;
     CongestionTrigger() congestion_trigger;
-    CongestionReportBuilder() congestion_report_builder;
+    RateAdviceTrigger() rate_advice_trigger;
+    QueueShare() queue_share;
+    RateSignal() rate_signal;
+    ReportBuilder() report_builder;
 
     apply {
-        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE
+            || standard_metadata.instance_type == INSTANCE_INGRESS_CLONE) {
             // No account here: nothing at the clone port is charged, and the clone carries the occupancy of
             // the queue that it reports about.
-            congestion_report_builder.apply(hdr, meta);
-            recirculate_preserving_field_list(0);
+            meta.is_clone = 1;
+            if (meta.report_kind == KIND_RATE_ADVICE && meta.sources != 0) {
+                meta.wants_share = 1;
+            }
         } else {
             settlement.apply(meta, standard_metadata);
             if (meta.is_report == 1) {
                 // The rest of the data packet that it was made from.
                 truncate(meta.ip_octets + meta.link_octets);
             } else {
+                if (meta.charged == 1 && meta.occupancy > meta.b_th) {
+                    meta.congested = 1;
+                }
                 ecn_marking.apply(hdr, meta, standard_metadata);
+                if (meta.counted == 1) {
+                    marking_departure.apply(meta, standard_metadata);
+                }
+                rate_signal_gate.apply(hdr, meta);
                 congestion_trigger.apply(hdr, meta, standard_metadata);
+                rate_advice_trigger.apply(hdr, meta, standard_metadata);
             }
+        }
+        if (meta.wants_degree == 1 || meta.wants_share == 1) {
+            queue_share.apply(meta, standard_metadata);
+        }
+        if (meta.is_clone == 1) {
+            report_builder.apply(hdr, meta, standard_metadata);
+            if (meta.is_built == 1) {
+                recirculate_preserving_field_list(0);
+            } else {
+                mark_to_drop(standard_metadata);
+            }
+        } else if (meta.signals == 1) {
+            rate_signal.apply(hdr, meta, standard_metadata);
         }
         if (standard_metadata.egress_port == CPU_PORT) {
             hdr.packet_in.setValid();

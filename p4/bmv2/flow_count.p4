@@ -4,6 +4,7 @@
 // named by the time of its start, and a word of slots that bears another name is empty, so nothing has to be
 // cleared. The number of flows is the larger of this epoch's count and the previous one's; the previous one
 // counts only if it ended no more than one epoch's time ago. Flows that share a slot are counted as one.
+// Sources are counted in the same epochs, in slots of their own.
 // Counted where packets enter the queue, not where they leave: what waits behind B_th octets is seen already
 // when the first report is due.
 
@@ -19,6 +20,13 @@ register<bit<32>>(QUEUES) flow_counts;
 // 32 slots and the epoch they belong to.
 @id(0x16000005) @name(".flow_slots")
 register<bit<64>>(FLOW_SLOT_WORDS) flow_slots;
+
+// Start of the epoch that they belong to, sources in it and in the previous one.
+@id(0x16000008) @name(".source_counts")
+register<bit<64>>(QUEUES) source_counts;
+// 32 slots and the epoch they belong to.
+@id(0x16000009) @name(".source_slots")
+register<bit<64>>(SOURCE_SLOT_WORDS) source_slots;
 
 control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadata) {
     @hidden
@@ -64,9 +72,52 @@ control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadat
     }
 }
 
-control FlowCount(out bit<16> flows, in standard_metadata_t standard_metadata) {
+// After FlowObserver, which keeps the epochs: this takes over the one that it finds.
+control SourceObserver(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     @hidden
-    action count_flows(queue_index_t queue) {
+    action observe_source(queue_index_t queue, bit<11> slot, bit<32> epoch_micros) {
+        bit<48> epoch;
+        bit<64> counts;
+        bit<64> word;
+        bit<32> word_index = (bit<32>) (queue ++ slot[10:5]);
+        flow_epoch.read(epoch, (bit<32>) queue);
+        source_counts.read(counts, (bit<32>) queue);
+        source_slots.read(word, word_index);
+        bit<32> start = epoch[47:16];
+        bit<16> current = counts[31:16];
+        bit<16> previous = counts[15:0];
+        if (counts[63:32] != start) {
+            previous = current;
+            if (start - counts[63:32] > 2 * epoch_micros) {
+                previous = 0;
+            }
+            current = 0;
+        }
+        bit<32> marks = word[31:0];
+        if (word[63:32] != start) {
+            marks = 0;
+        }
+        bit<32> mark = 32w1 << slot[4:0];
+        if (marks & mark == 0) {
+            current = current + 1;
+        }
+        source_counts.write((bit<32>) queue, start ++ current ++ previous);
+        source_slots.write(word_index, start ++ (marks | mark));
+    }
+
+    apply {
+        hash(meta.source_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr }, 64w0x100000000);
+        if (meta.charged == 1) {
+            observe_source(standard_metadata.egress_spec ++ meta.queue, meta.source_hash[10:0],
+                           meta.report_interval << FLOW_EPOCH_INTERVALS_LOG2);
+        }
+    }
+}
+
+// Reads an estimate: this epoch's count or the previous one's, the larger; at least 1.
+control FlowCount(out bit<16> flows, in queue_index_t queue) {
+    @hidden
+    action count_flows() {
         bit<32> counts;
         flow_counts.read(counts, (bit<32>) queue);
         flows = 1;
@@ -79,7 +130,26 @@ control FlowCount(out bit<16> flows, in standard_metadata_t standard_metadata) {
     }
 
     apply {
-        count_flows(standard_metadata.egress_port ++ standard_metadata.priority);
+        count_flows();
+    }
+}
+
+control SourceCount(out bit<16> sources, in queue_index_t queue) {
+    @hidden
+    action count_sources() {
+        bit<64> counts;
+        source_counts.read(counts, (bit<32>) queue);
+        sources = 1;
+        if (counts[31:16] > sources) {
+            sources = counts[31:16];
+        }
+        if (counts[15:0] > sources) {
+            sources = counts[15:0];
+        }
+    }
+
+    apply {
+        count_sources();
     }
 }
 

@@ -10,19 +10,37 @@ struct headers_t {
     vlan_h vlan;
     ipv4_h ipv4;
     ipv6_h ipv6;
+    ipv6_options_h hop_by_hop;
+    ipv6_options_rest_h hop_by_hop_rest;
+    ipv6_options_h destination_options;
+    ipv6_options_rest_h destination_options_rest;
     udp_h udp;
     tcp_ports_h tcp;
+    bth_h bth;
+    rate_signal_h rate_signal;
     // A report that is being built; on its second way through ingress these are payload.
     rdcc_h rdcc;
     congestion_report_h congestion_report;
+    crem_h crem;
+    path_report_h path_report;
+    rate_advice_h rate_advice;
     ipv4_pair_h report_ipv4;
     ipv6_pair_h report_ipv6;
+    rate_advice_ipv4_h advice_ipv4;
+    rate_advice_ipv6_h advice_ipv6;
+    hop_entry_h hop_entry;
+    dropped_psn_h psn_1; // the oldest
+    dropped_psn_h psn_2;
+    dropped_psn_h psn_3;
+    dropped_psn_h psn_4;
+    dropped_psn_h psn_5; // the packet that the report was made from
 }
 
 // Flat, because only direct members can stand in a field list. A clone loses all but its field list, a
 // recirculated packet loses everything.
 struct metadata_t {
-    // Carried by the E2E clone that becomes a report (field list 1).
+    // Carried by the clone that becomes a report (field list 1).
+    @field_list(1) bit<2> report_kind;
     @field_list(1) octets_t occupancy;       // octets behind this packet in its queue
     @field_list(1) octets_t b_th;
     @field_list(1) bit<8> degree;
@@ -35,7 +53,20 @@ struct metadata_t {
     @field_list(1) bit<32> reporter_ipv4;
     @field_list(1) bit<128> reporter_ipv6;
     @field_list(1) bit<16> rdcc_port;
+    @field_list(1) bit<16> crem_port;
+    @field_list(1) bit<16> scone_port;
     @field_list(1) bit<8> protocol;
+    // Of a PATH_REPORT.
+    @field_list(1) bit<8> path_cause;
+    @field_list(1) bit<16> path_lost;        // drops of the flow since its last report, this one included
+    @field_list(1) bit<8> path_held;         // how many PSNs `path_psns` holds: the latest lowest
+    @field_list(1) bit<96> path_psns;
+    @field_list(1) address_t csf_addr;
+    // Of Rate Advice.
+    @field_list(1) profile_id_t profile;
+    @field_list(1) bit<16> sources;          // of the congested queue, 0 if only policy advises
+    @field_list(1) mbit_per_sec_t policy_rate;
+    @field_list(1) mbit_per_sec_t advice_floor;
 
     // From the parser.
     octets_t link_octets; // of the headers below IP
@@ -45,12 +76,16 @@ struct metadata_t {
     bit<16> dst_port;
 
     // From ingress.
-    bit<1> is_report;
+    bit<1> is_report; // comes back through ingress
+    bit<1> is_built;  // the clone that has just become a report
     bit<1> dropped;
     bit<3> drop_cause;
+    bit<1> denied; // by the ACL
     bit<1> has_reporter;
-    bit<16> crem_port;
-    bit<16> scone_port;
+    bit<1> is_data; // RoCEv2 with data
+    bit<1> source_invalid;
+    address_t src_addr;
+    address_t dst_addr;
     bit<3> traffic_class;
     queue_id_t queue;
     bit<16> ecmp_hash;
@@ -58,15 +93,37 @@ struct metadata_t {
 
     // From `queue_profile` and the queue's account.
     bit<1> has_profile;
-    profile_id_t profile;
     octets_t q_max;
     octets_t ecn_threshold;
     micros_t report_interval;
     bit<1> charged;
     bit<32> stamp; // the queue's enqueue count with this packet in it
+
+    // Rate Advice and Rate Signal.
+    bit<1> advises;
+    micros_t advice_interval;
+    bit<32> source_hash;
+    bit<1> signals; // carries a Rate Signal that this switch may lower
+    mbit_per_sec_t signal_floor;
+
+    // What egress looks up about the queue: for a report, for a Rate Signal.
+    bit<1> is_clone;
+    bit<1> congested;
+    bit<1> reports_congestion;
+    bit<1> wants_degree;
+    bit<1> wants_share;
+
+    // Alternate Marking.
+    bit<1> monitored;
+    marking_index_t marking_flow;
+    bit<1> counted; // marked, and of a monitored flow
+    bit<1> hop_by_hop_mark; // the mark stands in the Hop-by-Hop header
+    bit<1> colour;
+    bit<1> delay_marked;
 }
 
 // Values of standard_metadata.instance_type (simple_switch).
+const bit<32> INSTANCE_INGRESS_CLONE = 1;
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 

@@ -52,13 +52,63 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // Ports behind extension headers aren't looked for.
+    // Ports are found behind one Hop-by-Hop and one Destination Options header of at most 256 octets each, not behind
+    // other extensions.
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
         meta.ip_octets = (bit<32>) hdr.ipv6.payload_length + (bit<32>) IPV6_OCTETS;
         meta.dscp = hdr.ipv6.dscp;
         meta.protocol = hdr.ipv6.next_header;
         transition select(hdr.ipv6.next_header) {
+            IPV6_HOP_BY_HOP : parse_hop_by_hop;
+            IPV6_DESTINATION_OPTIONS : parse_destination_options;
+            IP_PROTOCOL_UDP : parse_udp;
+            IP_PROTOCOL_TCP : parse_tcp;
+            default : accept;
+        }
+    }
+
+    state parse_hop_by_hop {
+        packet.extract(hdr.hop_by_hop);
+        meta.protocol = hdr.hop_by_hop.next_header;
+        transition select(hdr.hop_by_hop.length) {
+            0 : after_hop_by_hop;
+            0x00 &&& 0xE0 : parse_hop_by_hop_rest;
+            default : accept;
+        }
+    }
+
+    state parse_hop_by_hop_rest {
+        packet.extract(hdr.hop_by_hop_rest, (bit<32>) hdr.hop_by_hop.length << 6);
+        transition after_hop_by_hop;
+    }
+
+    state after_hop_by_hop {
+        transition select(hdr.hop_by_hop.next_header) {
+            IPV6_DESTINATION_OPTIONS : parse_destination_options;
+            IP_PROTOCOL_UDP : parse_udp;
+            IP_PROTOCOL_TCP : parse_tcp;
+            default : accept;
+        }
+    }
+
+    state parse_destination_options {
+        packet.extract(hdr.destination_options);
+        meta.protocol = hdr.destination_options.next_header;
+        transition select(hdr.destination_options.length) {
+            0 : after_destination_options;
+            0x00 &&& 0xE0 : parse_destination_options_rest;
+            default : accept;
+        }
+    }
+
+    state parse_destination_options_rest {
+        packet.extract(hdr.destination_options_rest, (bit<32>) hdr.destination_options.length << 6);
+        transition after_destination_options;
+    }
+
+    state after_destination_options {
+        transition select(hdr.destination_options.next_header) {
             IP_PROTOCOL_UDP : parse_udp;
             IP_PROTOCOL_TCP : parse_tcp;
             default : accept;
@@ -69,6 +119,28 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.udp);
         meta.src_port = hdr.udp.src_port;
         meta.dst_port = hdr.udp.dst_port;
+        // Less than UDP header, BTH and ICRC (24 octets) isn't RoCEv2, whatever its port says.
+        transition select(hdr.udp.dst_port, hdr.udp.length) {
+            (ROCE_UDP_PORT, 0x0000 &&& 0xFFF0) : accept;
+            (ROCE_UDP_PORT, 0x0010 &&& 0xFFF8) : accept;
+            (ROCE_UDP_PORT, _) : parse_bth;
+            default : accept;
+        }
+    }
+
+    // A Rate Signal needs ten octets more: 34.
+    state parse_bth {
+        packet.extract(hdr.bth);
+        transition select(hdr.bth.extension, hdr.udp.length) {
+            (1, 0x0018 &&& 0xFFF8) : accept;
+            (1, 0x0020 &&& 0xFFFE) : accept;
+            (1, _) : parse_rate_signal;
+            default : accept;
+        }
+    }
+
+    state parse_rate_signal {
+        packet.extract(hdr.rate_signal);
         transition accept;
     }
 
@@ -87,12 +159,29 @@ control CrnDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.vlan);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);
+        packet.emit(hdr.hop_by_hop);
+        packet.emit(hdr.hop_by_hop_rest);
+        packet.emit(hdr.destination_options);
+        packet.emit(hdr.destination_options_rest);
         packet.emit(hdr.udp);
         packet.emit(hdr.tcp);
+        packet.emit(hdr.bth);
+        packet.emit(hdr.rate_signal);
         packet.emit(hdr.rdcc);
         packet.emit(hdr.congestion_report);
+        packet.emit(hdr.crem);
+        packet.emit(hdr.path_report);
+        packet.emit(hdr.rate_advice);
         packet.emit(hdr.report_ipv4);
         packet.emit(hdr.report_ipv6);
+        packet.emit(hdr.advice_ipv4);
+        packet.emit(hdr.advice_ipv6);
+        packet.emit(hdr.hop_entry);
+        packet.emit(hdr.psn_1);
+        packet.emit(hdr.psn_2);
+        packet.emit(hdr.psn_3);
+        packet.emit(hdr.psn_4);
+        packet.emit(hdr.psn_5);
     }
 }
 

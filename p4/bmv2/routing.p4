@@ -7,14 +7,19 @@
 @id(0x11000001) @name(".ecmp")
 action_selector(HashAlgorithm.crc16, ECMP_MEMBERS, 16) ecmp;
 
-// The hash of a flow: its report's UDP source port, its slots, its path.
+// The hash of a flow: its report's UDP source port, its slots, its path. And its addresses in the form that serves
+// both families.
 control FlowHash(in headers_t hdr, inout metadata_t meta) {
     apply {
         if (hdr.ipv4.isValid()) {
+            meta.src_addr = IPV4_MAPPED ++ hdr.ipv4.src_addr;
+            meta.dst_addr = IPV4_MAPPED ++ hdr.ipv4.dst_addr;
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
                 { hdr.ipv4.src_addr, hdr.ipv4.dst_addr, meta.protocol, meta.src_port, meta.dst_port },
                 64w0x100000000);
         } else {
+            meta.src_addr = hdr.ipv6.src_addr;
+            meta.dst_addr = hdr.ipv6.dst_addr;
             hash(meta.flow_hash, HashAlgorithm.crc32, 32w0,
                 { hdr.ipv6.src_addr, hdr.ipv6.dst_addr, meta.protocol, meta.src_port, meta.dst_port },
                 64w0x100000000);

@@ -10,6 +10,8 @@ const bit<16> ETHERTYPE_VLAN = 0x8100;
 const bit<16> ETHERTYPE_IPV6 = 0x86DD;
 const bit<8> IP_PROTOCOL_TCP = 6;
 const bit<8> IP_PROTOCOL_UDP = 17;
+const bit<8> IPV6_HOP_BY_HOP = 0;
+const bit<8> IPV6_DESTINATION_OPTIONS = 60;
 const bit<32> ETHERNET_OCTETS = 14;
 const bit<32> VLAN_OCTETS = 4;
 const bit<16> IPV4_OCTETS = 20;
@@ -18,6 +20,8 @@ const bit<16> UDP_OCTETS = 8;
 const bit<32> MIN_FRAME_OCTETS = 64;
 const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_CE = 3;
+// RFC 4291, section 2.5.5.2: where a table has one key for both families, IPv4 addresses stand in it as ::ffff:a.b.c.d.
+const bit<96> IPV4_MAPPED = 0xFFFF;
 
 // What a DSCP means in the domain (`dscp_map`). Scheduled and unscheduled have the values of RDCC's
 // Direction field, so a role is a direction: 1 toward the receiver, 2 toward the sender.
@@ -40,6 +44,47 @@ const bit<8> AF_IPV6 = 6;
 const bit<8> DIRECTION_TO_RECEIVER = 1;
 const bit<8> DIRECTION_TO_SENDER = 2;
 
+// CREM, Message Formats and Path Reports.
+const bit<4> CREM_VERSION = 1;
+const bit<4> CREM_PATH_REPORT = 8;
+const bit<8> CREM_TRUNCATED = 0x80;
+const bit<8> PATH_METHOD_LOCAL_DROPS = 3;
+// Octets of a PATH_REPORT with one hop entry and one PSN; each PSN more adds PATH_REPORT_PSN_OCTETS. With the five
+// that one can hold it is no longer than 88 octets, so it fits every MTU that IP allows.
+const bit<16> PATH_REPORT_IPV4_OCTETS = 48;
+const bit<16> PATH_REPORT_IPV6_OCTETS = 72;
+const bit<16> PATH_REPORT_PSN_OCTETS = 4;
+// PSNs that a flow's slot keeps while the flow may not be reported about.
+const bit<8> PATH_REPORT_HELD_PSNS = 4;
+
+// SCONE for RoCEv2.
+const bit<32> SCONE_VERSION = 1;
+const bit<16> RATE_ADVICE_IPV4_OCTETS = 16;
+const bit<16> RATE_ADVICE_IPV6_OCTETS = 28;
+// The whole extension, type and length included (our reading), as data packets carry it.
+const bit<8> RATE_SIGNAL_OCTETS = 10;
+
+// RoCEv2.
+const bit<16> ROCE_UDP_PORT = 4791;
+// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the CNP.
+const bit<8> BTH_RC_ACKNOWLEDGE = 0x11;
+const bit<8> BTH_RC_ATOMIC_ACKNOWLEDGE = 0x12;
+const bit<8> BTH_RD_ACKNOWLEDGE = 0x51;
+const bit<8> BTH_RD_ATOMIC_ACKNOWLEDGE = 0x52;
+const bit<8> BTH_XRC_ACKNOWLEDGE = 0xB1;
+const bit<8> BTH_XRC_ATOMIC_ACKNOWLEDGE = 0xB2;
+const bit<8> BTH_CNP = 0x81;
+
+// Alternate Marking, RFC 9343, section 3.1: the option, and the octets of an options header that holds it alone.
+const bit<8> ALTERNATE_MARKING_OPTION = 0x12;
+const bit<8> ALTERNATE_MARKING_DATA_OCTETS = 4;
+const bit<16> ALTERNATE_MARKING_OCTETS = 8;
+const bit<8> PADN_OPTION = 1;
+// What `set_edge` does at a boundary of the measured domain.
+const bit<2> EDGE_PASS = 0;
+const bit<2> EDGE_INSERT = 1;
+const bit<2> EDGE_REMOVE = 2;
+
 // Ours: what every report's IP header carries. CS6 must be mapped to the control role in the domain.
 const bit<6> REPORT_DSCP = 48;
 const bit<8> REPORT_TTL = 64;
@@ -53,8 +98,11 @@ const bit<2> KIND_PATH_REPORT = 2;
 const bit<2> KIND_RATE_ADVICE = 3;
 
 // First part of the index of `reports_suppressed`: cause << 12 | port << 3 | queue.
-const bit<2> SUPPRESSED_FLOW_INTERVAL = 0;
-const bit<2> SUPPRESSED_PORT_LIMIT = 1;
+const bit<3> SUPPRESSED_FLOW_INTERVAL = 0;
+const bit<3> SUPPRESSED_PORT_LIMIT = 1;
+const bit<3> SUPPRESSED_PSN_LIMIT = 2;       // a dropped PSN that no PATH_REPORT will name
+const bit<3> SUPPRESSED_SOURCE_INTERVAL = 3; // Rate Advice about a congested queue
+const bit<3> SUPPRESSED_SOURCE_INVALID = 4;  // outside the domain, or `source_check`
 
 // First part of the index of `drops`: cause << 12 | port << 3 | queue. The values up to 3 are CREM's causes.
 // Port and queue are those of the egress for cause 1, of the ingress (queue 0) for all others.

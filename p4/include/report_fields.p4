@@ -38,6 +38,57 @@ control FillCongestionReport(inout congestion_report_h report, in bit<32> report
     }
 }
 
+// CREM, Message Formats. A Path Reporter knows no Flow ID: 0.
+control FillCrem(inout crem_h crem, in bit<4> type, in bit<8> flags, in bit<16> length) {
+    apply {
+        crem.setValid();
+        crem.version = CREM_VERSION;
+        crem.type = type;
+        crem.flags = flags;
+        crem.length = length;
+        crem.flow_id = 0;
+    }
+}
+
+// CREM, Path Reports: one hop entry, this switch's. Ours for method 3: period and delay change 0, `lost` the drops
+// of the flow since its last report.
+control FillPathReport(inout path_report_h report, inout hop_entry_h hop, in bit<8> address_family, in bit<24> dest_qp,
+                       in bit<32> node_id, in bit<16> lost, in bit<8> cause, in bit<8> psn_count) {
+    apply {
+        report.setValid();
+        report.method = PATH_METHOD_LOCAL_DROPS;
+        report.entries = 1;
+        report.address_family = address_family;
+        report.reserved = 0;
+        hop.setValid();
+        hop.flow_label = (bit<32>) dest_qp;
+        hop.node_id = node_id;
+        hop.period = 0;
+        hop.lost = (bit<32>) lost;
+        hop.delay_change = 0;
+        hop.cause = cause;
+        hop.psn_count = psn_count;
+        hop.reserved = 0;
+    }
+}
+
+control FillDroppedPsn(inout dropped_psn_h dropped, in bit<24> psn) {
+    apply {
+        dropped.setValid();
+        dropped.reserved = 0;
+        dropped.psn = psn;
+    }
+}
+
+// SCONE, Payload Format, up to the source address.
+control FillRateAdvice(inout rate_advice_h advice, in mbit_per_sec_t rate) {
+    apply {
+        advice.setValid();
+        advice.version = SCONE_VERSION;
+        advice.rate = rate;
+    }
+}
+
 // The IPv4 header of a report. An atomic datagram: DF set, identification 0.
 control FillReportIpv4(inout ipv4_h ipv4, in bit<16> total_length, in bit<32> src_addr, in bit<32> dst_addr) {
     apply {

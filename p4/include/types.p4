@@ -8,6 +8,8 @@ typedef bit<3> queue_id_t;
 typedef bit<12> queue_index_t; // port ++ queue
 typedef bit<8> profile_id_t;
 typedef bit<2> role_t;
+typedef bit<128> address_t; // IPv6, or IPv4 in the mapped form
+typedef bit<10> marking_index_t;
 typedef bit<32> octets_t;
 typedef bit<32> micros_t;
 typedef bit<32> mbit_per_sec_t;

@@ -1,0 +1,168 @@
+// CREM, Path Reports, method 3: the data packets that this switch refuses, by octet admission or by the ACL.
+
+#ifndef CRN_BMV2_PATH_REPORT_P4
+#define CRN_BMV2_PATH_REPORT_P4
+
+// What a slot knows of the flow that it belongs to: hash of the flow (32), its QP (24), held PSNs (8), drops since
+// the last report (16), time of the last report (us, 48; 0 = never).
+@id(0x1600000B) @name(".path_report_flows")
+register<bit<128>>(PATH_REPORT_SLOTS) path_report_flows;
+// The held PSNs, the latest lowest.
+@id(0x1600000C) @name(".path_report_psns")
+register<bit<96>>(PATH_REPORT_SLOTS) path_report_psns;
+
+// Decides for one refused data packet; the I2E clone that becomes the report is parsed again from what arrived.
+//
+// Flows that share a slot hold each other back, as with the other reports. A flow takes a slot over when its turn to
+// report comes, or when the slot holds nothing; what it held for another flow is then lost and counted, never
+// reported under a false name (two flows are mistaken for each other only if QP and 32-bit hash both agree).
+control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_metadata_t standard_metadata,
+                          in port_id_t port, in queue_id_t queue) {
+    PathReportSettings() path_report_settings;
+    CsfAddress() csf_address;
+
+    bit<1> enabled;
+    micros_t interval;
+    bit<32> path_hash;
+    bit<2> verdict;
+    bit<1> unnamed;
+
+    @hidden
+    action judge(bit<32> slot, bit<56> flow, bit<24> psn, bit<48> now, bit<32> meter_index) {
+        bit<128> entry;
+        bit<96> psns;
+        bit<2> colour;
+        path_report_flows.read(entry, slot);
+        path_report_psns.read(psns, slot);
+        bit<56> owner = entry[127:72];
+        bit<8> held = entry[71:64];
+        bit<16> lost = entry[63:48];
+        bit<48> last = entry[47:0];
+        unnamed = 0;
+        if (last != 0 && now - last <= (bit<48>) interval) {
+            verdict = VERDICT_INTERVAL;
+        } else {
+            report_meter.execute_meter(meter_index, colour);
+            if (colour == METER_RED) {
+                verdict = VERDICT_PORT_LIMIT;
+            } else {
+                verdict = VERDICT_SEND;
+                last = now;
+            }
+        }
+        if (owner != flow && (verdict == VERDICT_SEND || lost == 0)) {
+            if (lost != 0) {
+                unnamed = 1;
+            }
+            owner = flow;
+            held = 0;
+            lost = 0;
+        }
+        if (owner == flow) {
+            if (lost != 0xFFFF) {
+                lost = lost + 1;
+            }
+            if (verdict == VERDICT_SEND) {
+                meta.path_held = held;
+                meta.path_psns = psns;
+                meta.path_lost = lost;
+                held = 0;
+                lost = 0;
+            } else if (held < PATH_REPORT_HELD_PSNS) {
+                psns = psns[71:0] ++ psn;
+                held = held + 1;
+            } else {
+                unnamed = 1;
+            }
+        } else {
+            unnamed = 1;
+        }
+        path_report_flows.write(slot, owner ++ held ++ lost ++ last);
+        path_report_psns.write(slot, psns);
+    }
+
+    @hidden
+    action suppress(bit<3> cause) {
+        reports_suppressed.count((bit<32>) (cause ++ port ++ queue));
+    }
+
+    apply {
+        path_report_settings.apply(enabled, interval);
+        if (enabled == 1 && meta.is_data == 1 && meta.crem_port != 0
+            && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
+            if (meta.source_invalid == 1) {
+                suppress(SUPPRESSED_SOURCE_INVALID);
+            } else {
+                hash(path_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr, meta.dst_addr, hdr.bth.dest_qp },
+                     64w0x100000000);
+                judge((bit<32>) path_hash[13:0], path_hash ++ hdr.bth.dest_qp, hdr.bth.psn,
+                      standard_metadata.ingress_global_timestamp, (bit<32>) port);
+                if (verdict == VERDICT_SEND) {
+                    csf_address.apply(meta.src_addr, meta.csf_addr);
+                    meta.path_cause = (bit<8>) meta.drop_cause;
+                    meta.report_kind = KIND_PATH_REPORT;
+                    meta.report_port = port;
+                    meta.report_queue = queue;
+                    clone_preserving_field_list(CloneType.I2E, REPORT_CLONE_SESSION, 1);
+                } else if (verdict == VERDICT_INTERVAL) {
+                    suppress(SUPPRESSED_FLOW_INTERVAL);
+                } else {
+                    suppress(SUPPRESSED_PORT_LIMIT);
+                }
+                if (unnamed == 1) {
+                    suppress(SUPPRESSED_PSN_LIMIT);
+                }
+            }
+        }
+    }
+}
+
+// The body of the report: the PSNs that waited, oldest first, then the packet's own.
+control PathReportBody(inout headers_t hdr, in metadata_t meta, in bit<8> address_family, out bit<16> octets) {
+    FillCrem() fill_crem;
+    FillPathReport() fill_path_report;
+    FillDroppedPsn() fill_psn_1;
+    FillDroppedPsn() fill_psn_2;
+    FillDroppedPsn() fill_psn_3;
+    FillDroppedPsn() fill_psn_4;
+    FillDroppedPsn() fill_psn_5;
+
+    bit<8> flags;
+
+    apply {
+        octets = (bit<16>) meta.path_held * PATH_REPORT_PSN_OCTETS;
+        if (hdr.ipv4.isValid()) {
+            octets = octets + PATH_REPORT_IPV4_OCTETS;
+            hdr.report_ipv4.setValid();
+            hdr.report_ipv4.src_addr = hdr.ipv4.src_addr;
+            hdr.report_ipv4.dst_addr = hdr.ipv4.dst_addr;
+        } else {
+            octets = octets + PATH_REPORT_IPV6_OCTETS;
+            hdr.report_ipv6.setValid();
+            hdr.report_ipv6.src_addr = hdr.ipv6.src_addr;
+            hdr.report_ipv6.dst_addr = hdr.ipv6.dst_addr;
+        }
+        if (meta.path_held >= 4) {
+            fill_psn_1.apply(hdr.psn_1, meta.path_psns[95:72]);
+        }
+        if (meta.path_held >= 3) {
+            fill_psn_2.apply(hdr.psn_2, meta.path_psns[71:48]);
+        }
+        if (meta.path_held >= 2) {
+            fill_psn_3.apply(hdr.psn_3, meta.path_psns[47:24]);
+        }
+        if (meta.path_held >= 1) {
+            fill_psn_4.apply(hdr.psn_4, meta.path_psns[23:0]);
+        }
+        fill_psn_5.apply(hdr.psn_5, hdr.bth.psn);
+        flags = 0;
+        if (meta.path_lost > (bit<16>) (meta.path_held + 1)) {
+            flags = CREM_TRUNCATED;
+        }
+        fill_crem.apply(hdr.crem, CREM_PATH_REPORT, flags, octets);
+        fill_path_report.apply(hdr.path_report, hdr.hop_entry, address_family, hdr.bth.dest_qp, meta.reporter_id,
+                               meta.path_lost, meta.path_cause, meta.path_held + 1);
+    }
+}
+
+#endif
