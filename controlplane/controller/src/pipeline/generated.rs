@@ -125,6 +125,194 @@ pub mod tables {
         /// Its width in bits.
         pub const FIELD_DST_ADDR_BITS: usize = 128;
     }
+
+    /// The table `acl`.
+    pub mod acl {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_0009;
+        /// Name in the P4Info.
+        pub const NAME: &str = "acl";
+        /// How many it can hold.
+        pub const SIZE: usize = 1024;
+        /// Id of the key field `src_addr` (ternary).
+        pub const FIELD_SRC_ADDR: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_SRC_ADDR_BITS: usize = 128;
+        /// Id of the key field `dst_addr` (ternary).
+        pub const FIELD_DST_ADDR: u32 = 2;
+        /// Its width in bits.
+        pub const FIELD_DST_ADDR_BITS: usize = 128;
+        /// Id of the key field `protocol` (ternary).
+        pub const FIELD_PROTOCOL: u32 = 3;
+        /// Its width in bits.
+        pub const FIELD_PROTOCOL_BITS: usize = 8;
+        /// Id of the key field `src_port` (ternary).
+        pub const FIELD_SRC_PORT: u32 = 4;
+        /// Its width in bits.
+        pub const FIELD_SRC_PORT_BITS: usize = 16;
+        /// Id of the key field `dst_port` (ternary).
+        pub const FIELD_DST_PORT: u32 = 5;
+        /// Its width in bits.
+        pub const FIELD_DST_PORT_BITS: usize = 16;
+    }
+
+    /// The table `csf_address`.
+    pub mod csf_address {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_000A;
+        /// Name in the P4Info.
+        pub const NAME: &str = "csf_address";
+        /// How many it can hold.
+        pub const SIZE: usize = 1024;
+        /// Id of the key field `src_addr` (longest prefix).
+        pub const FIELD_SRC_ADDR: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_SRC_ADDR_BITS: usize = 128;
+    }
+
+    /// The table `path_report`.
+    pub mod path_report {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_000B;
+        /// Name in the P4Info.
+        pub const NAME: &str = "path_report";
+        /// How many it can hold.
+        pub const SIZE: usize = 1;
+    }
+
+    /// The table `rate_advice`.
+    pub mod rate_advice {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_000C;
+        /// Name in the P4Info.
+        pub const NAME: &str = "rate_advice";
+        /// How many it can hold.
+        pub const SIZE: usize = 1;
+    }
+
+    /// The table `rate_signal`.
+    pub mod rate_signal {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_000D;
+        /// Name in the P4Info.
+        pub const NAME: &str = "rate_signal";
+        /// How many it can hold.
+        pub const SIZE: usize = 1;
+    }
+
+    /// The table `source_rate_policy`.
+    pub mod source_rate_policy {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_000E;
+        /// Name in the P4Info.
+        pub const NAME: &str = "source_rate_policy";
+        /// How many it can hold.
+        pub const SIZE: usize = 4096;
+        /// Id of the key field `traffic_class` (exact).
+        pub const FIELD_TRAFFIC_CLASS: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_TRAFFIC_CLASS_BITS: usize = 3;
+        /// Id of the key field `src_addr` (longest prefix).
+        pub const FIELD_SRC_ADDR: u32 = 2;
+        /// Its width in bits.
+        pub const FIELD_SRC_ADDR_BITS: usize = 128;
+    }
+
+    /// The table `qp_rate_policy`.
+    pub mod qp_rate_policy {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_000F;
+        /// Name in the P4Info.
+        pub const NAME: &str = "qp_rate_policy";
+        /// How many it can hold.
+        pub const SIZE: usize = 4096;
+        /// Id of the key field `dst_addr` (exact).
+        pub const FIELD_DST_ADDR: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_DST_ADDR_BITS: usize = 128;
+        /// Id of the key field `dest_qp` (exact).
+        pub const FIELD_DEST_QP: u32 = 2;
+        /// Its width in bits.
+        pub const FIELD_DEST_QP_BITS: usize = 24;
+    }
+
+    /// The table `source_check`.
+    pub mod source_check {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_0010;
+        /// Name in the P4Info.
+        pub const NAME: &str = "source_check";
+        /// How many it can hold.
+        pub const SIZE: usize = 8192;
+        /// Id of the key field `ingress_port` (exact).
+        pub const FIELD_INGRESS_PORT: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_INGRESS_PORT_BITS: usize = 9;
+        /// Id of the key field `src_addr` (longest prefix).
+        pub const FIELD_SRC_ADDR: u32 = 2;
+        /// Its width in bits.
+        pub const FIELD_SRC_ADDR_BITS: usize = 128;
+    }
+
+    /// The table `marking_flow`.
+    pub mod marking_flow {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_0011;
+        /// Name in the P4Info.
+        pub const NAME: &str = "marking_flow";
+        /// How many it can hold.
+        pub const SIZE: usize = 1024;
+        /// Id of the key field `marked` (ternary).
+        pub const FIELD_MARKED: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_MARKED_BITS: usize = 1;
+        /// Id of the key field `flow_mon_id` (ternary).
+        pub const FIELD_FLOW_MON_ID: u32 = 2;
+        /// Its width in bits.
+        pub const FIELD_FLOW_MON_ID_BITS: usize = 20;
+        /// Id of the key field `src_addr` (ternary).
+        pub const FIELD_SRC_ADDR: u32 = 3;
+        /// Its width in bits.
+        pub const FIELD_SRC_ADDR_BITS: usize = 128;
+        /// Id of the key field `dst_addr` (ternary).
+        pub const FIELD_DST_ADDR: u32 = 4;
+        /// Its width in bits.
+        pub const FIELD_DST_ADDR_BITS: usize = 128;
+        /// Id of the key field `protocol` (ternary).
+        pub const FIELD_PROTOCOL: u32 = 5;
+        /// Its width in bits.
+        pub const FIELD_PROTOCOL_BITS: usize = 8;
+        /// Id of the key field `src_port` (ternary).
+        pub const FIELD_SRC_PORT: u32 = 6;
+        /// Its width in bits.
+        pub const FIELD_SRC_PORT_BITS: usize = 16;
+        /// Id of the key field `dst_port` (ternary).
+        pub const FIELD_DST_PORT: u32 = 7;
+        /// Its width in bits.
+        pub const FIELD_DST_PORT_BITS: usize = 16;
+    }
+
+    /// The table `marking_edge`.
+    pub mod marking_edge {
+        /// P4Info id.
+        pub const ID: u32 = 0x0200_0012;
+        /// Name in the P4Info.
+        pub const NAME: &str = "marking_edge";
+        /// How many it can hold.
+        pub const SIZE: usize = 2048;
+        /// Id of the key field `ingress_port` (ternary).
+        pub const FIELD_INGRESS_PORT: u32 = 1;
+        /// Its width in bits.
+        pub const FIELD_INGRESS_PORT_BITS: usize = 9;
+        /// Id of the key field `egress_port` (ternary).
+        pub const FIELD_EGRESS_PORT: u32 = 2;
+        /// Its width in bits.
+        pub const FIELD_EGRESS_PORT_BITS: usize = 9;
+        /// Id of the key field `flow` (exact).
+        pub const FIELD_FLOW: u32 = 3;
+        /// Its width in bits.
+        pub const FIELD_FLOW_BITS: usize = 10;
+    }
 }
 
 /// Actions.
@@ -265,6 +453,146 @@ pub mod actions {
         pub const PARAM_SCONE_PORT_BITS: usize = 16;
     }
 
+    /// The action `deny`.
+    pub mod deny {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_0008;
+        /// Name in the P4Info.
+        pub const NAME: &str = "deny";
+    }
+
+    /// The action `permit`.
+    pub mod permit {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_0009;
+        /// Name in the P4Info.
+        pub const NAME: &str = "permit";
+    }
+
+    /// The action `set_csf`.
+    pub mod set_csf {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_000A;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_csf";
+        /// Id of the parameter `address`.
+        pub const PARAM_ADDRESS: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_ADDRESS_BITS: usize = 128;
+    }
+
+    /// The action `set_path_report`.
+    pub mod set_path_report {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_000B;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_path_report";
+        /// Id of the parameter `interval`.
+        pub const PARAM_INTERVAL: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_INTERVAL_BITS: usize = 32;
+    }
+
+    /// The action `set_rate_advice`.
+    pub mod set_rate_advice {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_000C;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_rate_advice";
+        /// Id of the parameter `interval`.
+        pub const PARAM_INTERVAL: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_INTERVAL_BITS: usize = 32;
+        /// Id of the parameter `floor`.
+        pub const PARAM_FLOOR: u32 = 2;
+        /// Its width in bits.
+        pub const PARAM_FLOOR_BITS: usize = 32;
+    }
+
+    /// The action `set_rate_signal`.
+    pub mod set_rate_signal {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_000D;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_rate_signal";
+        /// Id of the parameter `type`.
+        pub const PARAM_TYPE: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_TYPE_BITS: usize = 8;
+        /// Id of the parameter `floor`.
+        pub const PARAM_FLOOR: u32 = 2;
+        /// Its width in bits.
+        pub const PARAM_FLOOR_BITS: usize = 32;
+    }
+
+    /// The action `set_source_rate`.
+    pub mod set_source_rate {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_000E;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_source_rate";
+        /// Id of the parameter `rate`.
+        pub const PARAM_RATE: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_RATE_BITS: usize = 32;
+    }
+
+    /// The action `set_qp_rate`.
+    pub mod set_qp_rate {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_000F;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_qp_rate";
+        /// Id of the parameter `rate`.
+        pub const PARAM_RATE: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_RATE_BITS: usize = 32;
+    }
+
+    /// The action `set_source_valid`.
+    pub mod set_source_valid {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_0010;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_source_valid";
+        /// Id of the parameter `valid`.
+        pub const PARAM_VALID: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_VALID_BITS: usize = 1;
+    }
+
+    /// The action `set_marking`.
+    pub mod set_marking {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_0011;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_marking";
+        /// Id of the parameter `flow`.
+        pub const PARAM_FLOW: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_FLOW_BITS: usize = 10;
+    }
+
+    /// The action `set_edge`.
+    pub mod set_edge {
+        /// P4Info id.
+        pub const ID: u32 = 0x0100_0012;
+        /// Name in the P4Info.
+        pub const NAME: &str = "set_edge";
+        /// Id of the parameter `operation`.
+        pub const PARAM_OPERATION: u32 = 1;
+        /// Its width in bits.
+        pub const PARAM_OPERATION_BITS: usize = 2;
+        /// Id of the parameter `flow_mon_id`.
+        pub const PARAM_FLOW_MON_ID: u32 = 2;
+        /// Its width in bits.
+        pub const PARAM_FLOW_MON_ID_BITS: usize = 20;
+        /// Id of the parameter `period_log2`.
+        pub const PARAM_PERIOD_LOG2: u32 = 3;
+        /// Its width in bits.
+        pub const PARAM_PERIOD_LOG2_BITS: usize = 8;
+    }
+
     /// The action `NoAction`.
     pub mod no_action {
         /// P4Info id.
@@ -306,7 +634,7 @@ pub mod counters {
         /// Name in the P4Info.
         pub const NAME: &str = "reports_suppressed";
         /// How many it can hold.
-        pub const SIZE: usize = 16384;
+        pub const SIZE: usize = 32768;
     }
 
     /// The counter `reports_deferred`.
@@ -335,6 +663,46 @@ pub mod counters {
         pub const ID: u32 = 0x1200_0005;
         /// Name in the P4Info.
         pub const NAME: &str = "ecn_marked";
+        /// How many it can hold.
+        pub const SIZE: usize = 4096;
+    }
+
+    /// The counter `marked`.
+    pub mod marked {
+        /// P4Info id.
+        pub const ID: u32 = 0x1200_0006;
+        /// Name in the P4Info.
+        pub const NAME: &str = "marked";
+        /// How many it can hold.
+        pub const SIZE: usize = 2048;
+    }
+
+    /// The counter `marked_departed`.
+    pub mod marked_departed {
+        /// P4Info id.
+        pub const ID: u32 = 0x1200_0007;
+        /// Name in the P4Info.
+        pub const NAME: &str = "marked_departed";
+        /// How many it can hold.
+        pub const SIZE: usize = 2048;
+    }
+
+    /// The counter `delay_bins`.
+    pub mod delay_bins {
+        /// P4Info id.
+        pub const ID: u32 = 0x1200_0008;
+        /// Name in the P4Info.
+        pub const NAME: &str = "delay_bins";
+        /// How many it can hold.
+        pub const SIZE: usize = 16384;
+    }
+
+    /// The counter `rate_signals`.
+    pub mod rate_signals {
+        /// P4Info id.
+        pub const ID: u32 = 0x1200_0009;
+        /// Name in the P4Info.
+        pub const NAME: &str = "rate_signals";
         /// How many it can hold.
         pub const SIZE: usize = 4096;
     }
@@ -424,6 +792,66 @@ pub mod registers {
         /// How many it can hold.
         pub const SIZE: usize = 512;
     }
+
+    /// The register `source_counts`.
+    pub mod source_counts {
+        /// P4Info id.
+        pub const ID: u32 = 0x1600_0008;
+        /// Name in the P4Info.
+        pub const NAME: &str = "source_counts";
+        /// How many it can hold.
+        pub const SIZE: usize = 4096;
+    }
+
+    /// The register `source_slots`.
+    pub mod source_slots {
+        /// P4Info id.
+        pub const ID: u32 = 0x1600_0009;
+        /// Name in the P4Info.
+        pub const NAME: &str = "source_slots";
+        /// How many it can hold.
+        pub const SIZE: usize = 262144;
+    }
+
+    /// The register `last_advice`.
+    pub mod last_advice {
+        /// P4Info id.
+        pub const ID: u32 = 0x1600_000A;
+        /// Name in the P4Info.
+        pub const NAME: &str = "last_advice";
+        /// How many it can hold.
+        pub const SIZE: usize = 16384;
+    }
+
+    /// The register `path_report_flows`.
+    pub mod path_report_flows {
+        /// P4Info id.
+        pub const ID: u32 = 0x1600_000B;
+        /// Name in the P4Info.
+        pub const NAME: &str = "path_report_flows";
+        /// How many it can hold.
+        pub const SIZE: usize = 16384;
+    }
+
+    /// The register `path_report_psns`.
+    pub mod path_report_psns {
+        /// P4Info id.
+        pub const ID: u32 = 0x1600_000C;
+        /// Name in the P4Info.
+        pub const NAME: &str = "path_report_psns";
+        /// How many it can hold.
+        pub const SIZE: usize = 16384;
+    }
+
+    /// The register `marking_period`.
+    pub mod marking_period {
+        /// P4Info id.
+        pub const ID: u32 = 0x1600_000D;
+        /// Name in the P4Info.
+        pub const NAME: &str = "marking_period";
+        /// How many it can hold.
+        pub const SIZE: usize = 1024;
+    }
 }
 
 /// Headers of packets from and to the controller.
@@ -490,6 +918,16 @@ pub mod constants {
 
     /// Ethernet and IP.
     ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_HOP_BY_HOP: u8 = 0;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_DESTINATION_OPTIONS: u8 = 60;
+
+    /// Ethernet and IP.
+    ///
     /// `bit<32>` in `constants.p4`.
     pub const ETHERNET_OCTETS: u32 = 14;
 
@@ -527,6 +965,12 @@ pub mod constants {
     ///
     /// `bit<2>` in `constants.p4`.
     pub const ECN_CE: u8 = 3;
+
+    /// RFC 4291, section 2.5.5.2: where a table has one key for both families, IPv4 addresses stand in
+    /// it as ::ffff:a.b.c.d.
+    ///
+    /// `bit<96>` in `constants.p4`.
+    pub const IPV4_MAPPED: u128 = 0x0000_0000_0000_0000_0000_FFFF;
 
     /// What a DSCP means in the domain (`dscp_map`). Scheduled and unscheduled have the values of
     /// RDCC's Direction field, so a role is a direction: 1 toward the receiver, 2 toward the sender.
@@ -602,6 +1046,158 @@ pub mod constants {
     /// `bit<8>` in `constants.p4`.
     pub const DIRECTION_TO_SENDER: u8 = 2;
 
+    /// CREM, Message Formats and Path Reports.
+    ///
+    /// `bit<4>` in `constants.p4`.
+    pub const CREM_VERSION: u8 = 1;
+
+    /// CREM, Message Formats and Path Reports.
+    ///
+    /// `bit<4>` in `constants.p4`.
+    pub const CREM_PATH_REPORT: u8 = 8;
+
+    /// CREM, Message Formats and Path Reports.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const CREM_TRUNCATED: u8 = 0x80;
+
+    /// CREM, Message Formats and Path Reports.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const PATH_METHOD_LOCAL_DROPS: u8 = 3;
+
+    /// Octets of a PATH_REPORT with one hop entry and one PSN; each PSN more adds
+    /// PATH_REPORT_PSN_OCTETS. With the five that one can hold it is no longer than 88 octets, so it
+    /// fits every MTU that IP allows.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const PATH_REPORT_IPV4_OCTETS: u16 = 48;
+
+    /// Octets of a PATH_REPORT with one hop entry and one PSN; each PSN more adds
+    /// PATH_REPORT_PSN_OCTETS. With the five that one can hold it is no longer than 88 octets, so it
+    /// fits every MTU that IP allows.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const PATH_REPORT_IPV6_OCTETS: u16 = 72;
+
+    /// Octets of a PATH_REPORT with one hop entry and one PSN; each PSN more adds
+    /// PATH_REPORT_PSN_OCTETS. With the five that one can hold it is no longer than 88 octets, so it
+    /// fits every MTU that IP allows.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const PATH_REPORT_PSN_OCTETS: u16 = 4;
+
+    /// PSNs that a flow's slot keeps while the flow may not be reported about.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const PATH_REPORT_HELD_PSNS: u8 = 4;
+
+    /// SCONE for RoCEv2.
+    ///
+    /// `bit<32>` in `constants.p4`.
+    pub const SCONE_VERSION: u32 = 1;
+
+    /// SCONE for RoCEv2.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const RATE_ADVICE_IPV4_OCTETS: u16 = 16;
+
+    /// SCONE for RoCEv2.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const RATE_ADVICE_IPV6_OCTETS: u16 = 28;
+
+    /// The whole extension, type and length included (our reading), as data packets carry it.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const RATE_SIGNAL_OCTETS: u8 = 10;
+
+    /// RoCEv2.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const ROCE_UDP_PORT: u16 = 4791;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_RC_ACKNOWLEDGE: u8 = 0x11;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_RC_ATOMIC_ACKNOWLEDGE: u8 = 0x12;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_RD_ACKNOWLEDGE: u8 = 0x51;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_RD_ATOMIC_ACKNOWLEDGE: u8 = 0x52;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_XRC_ACKNOWLEDGE: u8 = 0xB1;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_XRC_ATOMIC_ACKNOWLEDGE: u8 = 0xB2;
+
+    /// Opcodes that carry no data, for each transport that has acknowledgements: RC, RD, XRC; and the
+    /// CNP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const BTH_CNP: u8 = 0x81;
+
+    /// Alternate Marking, RFC 9343, section 3.1: the option, and the octets of an options header that
+    /// holds it alone.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const ALTERNATE_MARKING_OPTION: u8 = 0x12;
+
+    /// Alternate Marking, RFC 9343, section 3.1: the option, and the octets of an options header that
+    /// holds it alone.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const ALTERNATE_MARKING_DATA_OCTETS: u8 = 4;
+
+    /// Alternate Marking, RFC 9343, section 3.1: the option, and the octets of an options header that
+    /// holds it alone.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const ALTERNATE_MARKING_OCTETS: u16 = 8;
+
+    /// Alternate Marking, RFC 9343, section 3.1: the option, and the octets of an options header that
+    /// holds it alone.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const PADN_OPTION: u8 = 1;
+
+    /// What `set_edge` does at a boundary of the measured domain.
+    ///
+    /// `bit<2>` in `constants.p4`.
+    pub const EDGE_PASS: u8 = 0;
+
+    /// What `set_edge` does at a boundary of the measured domain.
+    ///
+    /// `bit<2>` in `constants.p4`.
+    pub const EDGE_INSERT: u8 = 1;
+
+    /// What `set_edge` does at a boundary of the measured domain.
+    ///
+    /// `bit<2>` in `constants.p4`.
+    pub const EDGE_REMOVE: u8 = 2;
+
     /// Ours: what every report's IP header carries. CS6 must be mapped to the control role in the
     /// domain.
     ///
@@ -645,13 +1241,31 @@ pub mod constants {
 
     /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue.
     ///
-    /// `bit<2>` in `constants.p4`.
+    /// `bit<3>` in `constants.p4`.
     pub const SUPPRESSED_FLOW_INTERVAL: u8 = 0;
 
     /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue.
     ///
-    /// `bit<2>` in `constants.p4`.
+    /// `bit<3>` in `constants.p4`.
     pub const SUPPRESSED_PORT_LIMIT: u8 = 1;
+
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. a dropped
+    /// PSN that no PATH_REPORT will name
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const SUPPRESSED_PSN_LIMIT: u8 = 2;
+
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. Rate
+    /// Advice about a congested queue
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const SUPPRESSED_SOURCE_INTERVAL: u8 = 3;
+
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. outside
+    /// the domain, or `source_check`
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const SUPPRESSED_SOURCE_INVALID: u8 = 4;
 
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
     /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
@@ -745,11 +1359,58 @@ pub mod constants {
     /// `bit<32>` in `sizes.p4`.
     pub const FAIR_SHARE_SIZE: u32 = 4096;
 
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const ACL_SIZE: u32 = 1024;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const CSF_ADDRESS_SIZE: u32 = 1024;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const SOURCE_CHECK_SIZE: u32 = 8192;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const SOURCE_RATE_POLICY_SIZE: u32 = 4096;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const QP_RATE_POLICY_SIZE: u32 = 4096;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const MARKING_FLOW_SIZE: u32 = 1024;
+
+    /// Tables.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const MARKING_EDGE_SIZE: u32 = 2048;
+
     /// One slot holds the time of one flow's last report. Flows that share a slot hold each other back:
     /// the limit per flow is never exceeded, a report may come later.
     ///
     /// `bit<32>` in `sizes.p4`.
     pub const REPORT_INTERVAL_SLOTS: u32 = 65536;
+
+    /// The same for PATH_REPORT (its slots also hold PSNs, and know their flow), and for Rate Advice
+    /// per source.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const PATH_REPORT_SLOTS: u32 = 16384;
+
+    /// The same for PATH_REPORT (its slots also hold PSNs, and know their flow), and for Rate Advice
+    /// per source.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const RATE_ADVICE_SLOTS: u32 = 16384;
 
     /// Flow count estimate: 4,096 slots private to each queue, kept as 128 words of (epoch tag, 32
     /// slots). With M slots and n flows about M (1 - (1 - 1/M)^n) are seen: 126 of 128, 906 of 1,024.
@@ -757,6 +1418,12 @@ pub mod constants {
     ///
     /// `bit<32>` in `sizes.p4`.
     pub const FLOW_SLOT_WORDS: u32 = 524288;
+
+    /// Source count, for Rate Advice: the same with 2,048 slots in 64 words: 62 of 64 sources are seen,
+    /// 124 of 128. QUEUES x 64
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const SOURCE_SLOT_WORDS: u32 = 262144;
 
     /// An epoch ends after so many packets: four for each of 1,024 flows ...
     ///
@@ -776,7 +1443,7 @@ pub mod constants {
     /// Counters: kinds or causes x QUEUES.
     ///
     /// `bit<32>` in `sizes.p4`.
-    pub const REPORTS_SUPPRESSED_SIZE: u32 = 16384;
+    pub const REPORTS_SUPPRESSED_SIZE: u32 = 32768;
 
     /// Counters: kinds or causes x QUEUES.
     ///
@@ -787,4 +1454,19 @@ pub mod constants {
     ///
     /// `bit<32>` in `sizes.p4`.
     pub const DROPS_SIZE: u32 = 32768;
+
+    /// Alternate Marking: flows; flows x colours; flows x delay bins.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const MARKING_FLOWS: u32 = 1024;
+
+    /// Alternate Marking: flows; flows x colours; flows x delay bins.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const MARKED_SIZE: u32 = 2048;
+
+    /// Alternate Marking: flows; flows x colours; flows x delay bins.
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const DELAY_BINS_SIZE: u32 = 16384;
 }
