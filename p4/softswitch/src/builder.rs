@@ -13,6 +13,30 @@ use crate::layout::Slot;
 use crate::load_error::LoadError;
 use crate::ops::{Extern, Indexed, Op, Wide, WideOp};
 
+/// A constant that fits an instruction.
+fn small(ex: &Ex) -> Option<u32> {
+    match ex {
+        Ex::Const(c) => c.to_i128().and_then(|v| u32::try_from(v).ok()),
+        _ => None,
+    }
+}
+
+/// An instruction with a constant in it, from its destination, operand and constant.
+type WithConstant = fn(Slot, Slot, u32) -> Op;
+
+/// The instruction for `op` with the constant `b`; `unsigned` is what the other operand is.
+fn immediate(op: BinOp, unsigned: bool, b: &Ex) -> Option<(WithConstant, u32)> {
+    let imm = small(b)?;
+    let emit: WithConstant = match op {
+        BinOp::Add => |d, a, imm| Op::AddI { d, a, imm },
+        BinOp::And => |d, a, imm| Op::AndI { d, a, imm },
+        BinOp::Shl if imm < 64 => |d, a, imm| Op::ShlI { d, a, imm },
+        BinOp::Shr if imm < 64 && unsigned => |d, a, imm| Op::ShrI { d, a, imm },
+        _ => return None,
+    };
+    Some((emit, imm))
+}
+
 /// Everything emitted so far for the whole program.
 #[derive(Debug, Default)]
 pub(crate) struct Builder {
@@ -74,9 +98,15 @@ impl Builder {
     /// Makes a forward jump at `at` land here.
     pub(crate) fn land(&mut self, at: u32) {
         let here = self.pc();
-        match &mut self.ops[at as usize] {
-            Op::Jump { to } | Op::JumpZero { to, .. } => *to = here,
-            _ => {}
+        if let Some(to) = self.ops[at as usize].target() {
+            *to = here;
+        }
+    }
+
+    /// Makes jumps land here.
+    pub(crate) fn land_all(&mut self, jumps: Vec<u32>) {
+        for at in jumps {
+            self.land(at);
         }
     }
 
@@ -94,14 +124,14 @@ impl Builder {
             Ex::Un(op, a) => self.unary(ex, *op, a, dest),
             Ex::Bin(op, a, b) => self.binary(ex, *op, a, b, dest),
             Ex::If(cond, a, b) => {
-                let cond = self.word(cond, None)?;
                 let d = self.dest(dest);
-                let (start, mark) = (self.pc(), self.temps);
-                self.emit(Op::JumpZero { a: cond, to: start });
+                let mark = self.temps;
+                let otherwise = self.branch(cond, false)?;
+                self.temps = mark;
                 self.word_at(a, d)?;
                 let end = self.pc();
                 self.emit(Op::Jump { to: end });
-                self.land(start);
+                self.land_all(otherwise);
                 self.temps = mark;
                 self.word_at(b, d)?;
                 self.land(end);
@@ -174,9 +204,21 @@ impl Builder {
             BinOp::Eq | BinOp::Lt | BinOp::Le => both_unsigned || both_signed,
         };
         if !fits {
+            if let (BinOp::Eq, Some((a, b, n))) = (op, self.same_words(a, b)) {
+                let d = self.dest(dest);
+                self.emit(Op::EqN { d, a, b, n });
+                return Ok(d);
+            }
             return self.wide_word(ex, dest);
         }
         let mark = self.temps;
+        if let Some((emit, imm)) = immediate(op, ra.fits_u64(), b) {
+            let a = self.word(a, None)?;
+            self.temps = mark;
+            let d = self.dest(dest);
+            self.emit(emit(d, a, imm));
+            return Ok(d);
+        }
         let (a, b) = (self.word(a, None)?, self.word(b, None)?);
         self.temps = mark;
         let d = self.dest(dest);
@@ -199,6 +241,87 @@ impl Builder {
             BinOp::Le => Op::LeS { d, a, b },
         });
         Ok(d)
+    }
+
+    /// Two plain unsigned fields of several words, or one and a constant: compared word for word.
+    fn same_words(&mut self, a: &Ex, b: &Ex) -> Option<(Slot, Slot, u8)> {
+        let plain = |ex: &Ex| match ex {
+            Ex::Place(p) if p.index.is_none() && !p.signed && !p.variable => Some((p.base, p.limbs())),
+            _ => None,
+        };
+        let (a, b) = if matches!(a, Ex::Const(_)) { (b, a) } else { (a, b) };
+        let (slot, limbs) = plain(a)?;
+        let n = u8::try_from(limbs).ok()?;
+        match b {
+            Ex::Const(c) if !c.is_negative() && c.limbs().len() <= limbs => {
+                let words: Vec<u64> = (0..limbs).map(|i| c.limb(i)).collect();
+                Some((slot, self.constant(&words), n))
+            }
+            _ => plain(b).filter(|(_, l)| *l == limbs).map(|(other, _)| (slot, other, n)),
+        }
+    }
+
+    /// Jumps taken when the condition is `when`, which must be 0 or 1; conditions have no effects, so that parts that
+    /// don't matter any more are left out. The jumps are given back to be landed.
+    pub(crate) fn branch(&mut self, ex: &Ex, when: bool) -> Result<Vec<u32>, LoadError> {
+        let mark = self.temps;
+        let jumps = match ex {
+            Ex::Un(UnOp::LogicalNot, a) if a.is_bool() => self.branch(a, !when)?,
+            Ex::Bin(op @ (BinOp::And | BinOp::Or), a, b) if a.is_bool() && b.is_bool() => {
+                // Both must hold (or, negated, one must fail): either one decides alone.
+                let alone = (*op == BinOp::Or) == when;
+                if alone {
+                    let mut jumps = self.branch(a, when)?;
+                    jumps.extend(self.branch(b, when)?);
+                    jumps
+                } else {
+                    let past = self.branch(a, !when)?;
+                    let jumps = self.branch(b, when)?;
+                    self.land_all(past);
+                    jumps
+                }
+            }
+            Ex::Bin(op @ (BinOp::Eq | BinOp::Lt | BinOp::Le), a, b)
+                if a.range().fits_u64() && b.range().fits_u64() =>
+            {
+                self.branch_compare(*op, a, b, when)?
+            }
+            _ => {
+                let a = self.word(ex, None)?;
+                let at = self.pc();
+                self.emit(if when { Op::JumpNonZero { a, to: at } } else { Op::JumpZero { a, to: at } });
+                vec![at]
+            }
+        };
+        self.temps = mark;
+        Ok(jumps)
+    }
+
+    fn branch_compare(&mut self, op: BinOp, a: &Ex, b: &Ex, when: bool) -> Result<Vec<u32>, LoadError> {
+        let (a, b) = if matches!(a, Ex::Const(_)) && op == BinOp::Eq { (b, a) } else { (a, b) };
+        let to = 0;
+        let jump = if let (BinOp::Eq, Some(imm)) = (op, small(b)) {
+            let a = self.word(a, None)?;
+            match (imm, when) {
+                (0, true) => Op::JumpZero { a, to },
+                (0, false) => Op::JumpNonZero { a, to },
+                (imm, true) => Op::JumpEqI { a, imm, to },
+                (imm, false) => Op::JumpNeI { a, imm, to },
+            }
+        } else {
+            let (a, b) = (self.word(a, None)?, self.word(b, None)?);
+            match (op, when) {
+                (BinOp::Lt, true) => Op::JumpLtU { a, b, to },
+                (BinOp::Lt, false) => Op::JumpLeU { a: b, b: a, to },
+                (BinOp::Le, true) => Op::JumpLeU { a, b, to },
+                (BinOp::Le, false) => Op::JumpLtU { a: b, b: a, to },
+                (_, true) => Op::JumpEq { a, b, to },
+                (_, false) => Op::JumpNe { a, b, to },
+            }
+        };
+        let at = self.pc();
+        self.emit(jump);
+        Ok(vec![at])
     }
 
     /// The low word of an expression that must be computed wide.
@@ -319,6 +442,14 @@ impl Builder {
             return Ok(());
         }
         let d = place.base;
+        let cut;
+        let ex = if place.signed {
+            ex
+        } else {
+            let mask = Big::power(place.width as u64).sub(&Big::from_u64(1));
+            cut = Ex::bin(BinOp::And, ex.clone(), Ex::Const(mask));
+            &cut
+        };
         let a = self.value_for(place, ex, Some(d))?;
         if a != d {
             self.emit(match place.limbs() {

@@ -2,6 +2,7 @@
 
 mod calculations;
 mod control;
+mod flow;
 mod parser;
 mod primitives;
 
@@ -118,13 +119,14 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
     };
     let mut builder = Builder::new(param_base + size32(param_slots), temp_room);
 
-    let mut action_codes = Vec::new();
+    let mut action_codes: Vec<flow::Code> = Vec::new();
     for (a, info) in root.actions.iter().zip(&action_infos) {
-        action_codes.push(primitives::action(&context, &mut builder, a, info)?);
+        let start = primitives::action(&context, &mut builder, a, info)?;
+        action_codes.push(start..builder.pc());
     }
     let calculations = calculations::all(&context)?;
     let parser = parser::parser(&context, &mut builder)?;
-    let control = control::pipelines(&context, &mut builder, &action_infos)?;
+    let control = control::pipelines(&context, &mut builder, &action_infos, &action_codes)?;
     let checksums = calculations::checksums(&context, &mut builder)?;
     let (emit, deparser_code) = parser::deparser(&context, &mut builder)?;
 
@@ -168,7 +170,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
             .collect(),
         parser,
         control,
-        action_codes,
+        action_codes: action_codes.iter().map(|code| code.start).collect(),
         action_infos,
         calculations,
         checksums,

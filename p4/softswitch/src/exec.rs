@@ -37,13 +37,67 @@ fn sign_extend(v: u64, bits: u32) -> u64 {
     (signed(v << up) >> up).cast_unsigned()
 }
 
-/// Runs code from `pc` to its return.
-pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc: u32, now_us: u64) {
+/// Why plain instructions stopped.
+enum Stop {
+    /// At an instruction that needs more than the frame; the next one is here.
+    Effect(Op, usize),
+    /// At a backward jump to here.
+    Back(usize),
+    Return,
+}
+
+/// Runs code from `pc` to its return. The time is in ns.
+pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc: u32, now_ns: u64) {
     let mut pc = pc as usize;
     loop {
-        let Some(&op) = program.ops.get(pc) else { return };
+        match plain(program, &mut flight.frame, pc) {
+            Stop::Return => return,
+            Stop::Back(to) => {
+                if !burn(flight) {
+                    return;
+                }
+                pc = to;
+            }
+            Stop::Effect(op, next) => {
+                pc = next;
+                match op {
+                    Op::Extern { p } => {
+                        externs::run(program, state, flight, &program.externs[p as usize], now_ns);
+                        if flight.dead {
+                            return;
+                        }
+                    }
+                    Op::Table { t } => {
+                        let to = pipeline::table(program, state, flight, t as usize, now_ns) as usize;
+                        if flight.exit || flight.dead || (to < pc && !burn(flight)) {
+                            return;
+                        }
+                        pc = to;
+                    }
+                    Op::EndIfExit if flight.exit => return,
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Runs instructions that touch nothing but the frame.
+#[allow(clippy::too_many_lines, reason = "one arm for each instruction; splitting hides the list")]
+fn plain(program: &Program, fr: &mut [u64], mut pc: usize) -> Stop {
+    let ops = &program.ops[..];
+    macro_rules! jump {
+        ($to:expr) => {{
+            let to = $to as usize;
+            if to < pc {
+                return Stop::Back(to);
+            }
+            pc = to;
+        }};
+    }
+    loop {
+        let Some(&op) = ops.get(pc) else { return Stop::Return };
         pc += 1;
-        let fr = &mut flight.frame[..];
         match op {
             Op::Copy { d, a } => fr[d as usize] = fr[a as usize],
             Op::CopyN { d, a, n } => fr.copy_within(a as usize..(a + n) as usize, d as usize),
@@ -109,22 +163,57 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
                 }
             }
             Op::Wide { d, w } => wide::store(&program.wide[w as usize], fr, d as usize),
-            Op::Jump { to } => {
-                if (to as usize) < pc && !burn(flight) {
-                    return;
-                }
-                pc = to as usize;
+            Op::AddI { d, a, imm } => fr[d as usize] = fr[a as usize].wrapping_add(u64::from(imm)),
+            Op::AndI { d, a, imm } => fr[d as usize] = fr[a as usize] & u64::from(imm),
+            Op::ShlI { d, a, imm } => fr[d as usize] = fr[a as usize] << (imm & 63),
+            Op::ShrI { d, a, imm } => fr[d as usize] = fr[a as usize] >> (imm & 63),
+            Op::EqN { d, a, b, n } => {
+                let (a, b, n) = (a as usize, b as usize, usize::from(n));
+                fr[d as usize] = u64::from(fr[a..a + n] == fr[b..b + n]);
             }
+            Op::Jump { to } => jump!(to),
             Op::JumpZero { a, to } => {
                 if fr[a as usize] == 0 {
-                    if (to as usize) < pc && !burn(flight) {
-                        return;
-                    }
-                    pc = to as usize;
+                    jump!(to);
                 }
             }
-            Op::Extern { p } => externs::run(program, state, flight, &program.externs[p as usize], now_us),
-            Op::Return => return,
+            Op::JumpNonZero { a, to } => {
+                if fr[a as usize] != 0 {
+                    jump!(to);
+                }
+            }
+            Op::JumpEq { a, b, to } => {
+                if fr[a as usize] == fr[b as usize] {
+                    jump!(to);
+                }
+            }
+            Op::JumpNe { a, b, to } => {
+                if fr[a as usize] != fr[b as usize] {
+                    jump!(to);
+                }
+            }
+            Op::JumpEqI { a, imm, to } => {
+                if fr[a as usize] == u64::from(imm) {
+                    jump!(to);
+                }
+            }
+            Op::JumpNeI { a, imm, to } => {
+                if fr[a as usize] != u64::from(imm) {
+                    jump!(to);
+                }
+            }
+            Op::JumpLtU { a, b, to } => {
+                if fr[a as usize] < fr[b as usize] {
+                    jump!(to);
+                }
+            }
+            Op::JumpLeU { a, b, to } => {
+                if fr[a as usize] <= fr[b as usize] {
+                    jump!(to);
+                }
+            }
+            Op::Return => return Stop::Return,
+            Op::Extern { .. } | Op::Table { .. } | Op::EndIfExit => return Stop::Effect(op, pc),
         }
     }
 }

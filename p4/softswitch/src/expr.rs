@@ -3,9 +3,11 @@
 mod headers;
 mod range;
 mod reader;
+mod simplify;
 
 pub(crate) use range::Range;
 pub(crate) use reader::{Reader, hex, pair};
+pub(crate) use simplify::{binary, unary};
 
 use crate::bigint::Big;
 use crate::layout::Slot;
@@ -76,12 +78,8 @@ impl Ex {
         Ex::Place(Place { base, index: None, width, signed: false, variable: false })
     }
 
-    pub(crate) fn bin(op: BinOp, a: Ex, b: Ex) -> Ex {
-        Ex::Bin(op, Box::new(a), Box::new(b))
-    }
-
     fn not(a: Ex) -> Ex {
-        Ex::Un(UnOp::LogicalNot, Box::new(a))
+        Ex::un(UnOp::LogicalNot, a)
     }
 
     pub(crate) fn range(&self) -> Range {

@@ -167,6 +167,35 @@ pub(crate) enum Op {
         d: Slot,
         w: u32,
     },
+    /// With a small constant.
+    AddI {
+        d: Slot,
+        a: Slot,
+        imm: u32,
+    },
+    AndI {
+        d: Slot,
+        a: Slot,
+        imm: u32,
+    },
+    /// By less than 64.
+    ShlI {
+        d: Slot,
+        a: Slot,
+        imm: u32,
+    },
+    ShrI {
+        d: Slot,
+        a: Slot,
+        imm: u32,
+    },
+    /// 1 if `n` words at `a` and at `b` are the same.
+    EqN {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        n: u8,
+    },
     Jump {
         to: u32,
     },
@@ -174,10 +203,69 @@ pub(crate) enum Op {
         a: Slot,
         to: u32,
     },
+    JumpNonZero {
+        a: Slot,
+        to: u32,
+    },
+    JumpEq {
+        a: Slot,
+        b: Slot,
+        to: u32,
+    },
+    JumpNe {
+        a: Slot,
+        b: Slot,
+        to: u32,
+    },
+    /// With a small constant.
+    JumpEqI {
+        a: Slot,
+        imm: u32,
+        to: u32,
+    },
+    JumpNeI {
+        a: Slot,
+        imm: u32,
+        to: u32,
+    },
+    JumpLtU {
+        a: Slot,
+        b: Slot,
+        to: u32,
+    },
+    JumpLeU {
+        a: Slot,
+        b: Slot,
+        to: u32,
+    },
     Extern {
         p: u32,
     },
+    /// Applies a table; what follows stands in the table.
+    Table {
+        t: u32,
+    },
+    /// Ends the pipeline if the action before called `exit`.
+    EndIfExit,
     Return,
+}
+
+impl Op {
+    /// Where a jump goes.
+    pub(crate) fn target(&mut self) -> Option<&mut u32> {
+        match self {
+            Op::Jump { to }
+            | Op::JumpZero { to, .. }
+            | Op::JumpNonZero { to, .. }
+            | Op::JumpEq { to, .. }
+            | Op::JumpNe { to, .. }
+            | Op::JumpEqI { to, .. }
+            | Op::JumpNeI { to, .. }
+            | Op::JumpLtU { to, .. }
+            | Op::JumpLeU { to, .. } => Some(to),
+            _ => None,
+        }
+    }
 }
 
 /// The same field in every element of a stack.

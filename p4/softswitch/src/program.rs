@@ -13,11 +13,11 @@ pub use crate::load_error::LoadError;
 use crate::ops::{Extern, Indexed, Op, WideOp};
 pub(crate) use parser::{Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, State, Step, ValueSet};
 pub(crate) use shapes::{
-    Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, FlowNode, HeaderShape, Input,
-    KeyField, MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, TableShape,
+    Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, HeaderShape, Input, KeyField,
+    MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, TableShape,
 };
 
-/// No next node: the pipeline ends.
+/// Nothing follows: the pipeline ends.
 pub(crate) const END: u32 = u32::MAX;
 
 /// A compiled program: immutable, shared.

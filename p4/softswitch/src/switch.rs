@@ -1,6 +1,9 @@
 //! One switch: a program's state, its ports and queues.
 
+mod checkpoint;
 mod copies;
+
+pub(crate) use checkpoint::Checkpoint;
 
 use crate::num::{low8, low16, size32};
 use std::collections::{BTreeMap, VecDeque};
@@ -238,7 +241,7 @@ impl Switch {
     }
 
     fn parse(&mut self, f: &mut Flight, now_ns: u64) {
-        exec::parse(&self.program, &mut self.state, f, now_ns / 1000);
+        exec::parse(&self.program, &mut self.state, f, now_ns);
     }
 
     /// One pass through parser and ingress, and what follows: clone, digest, resubmit, multicast, drop, unicast.
@@ -347,7 +350,7 @@ impl Switch {
             self.put_flight(f);
             return Some(departure);
         }
-        exec::deparse(&program, &mut self.state, &mut f, now_us);
+        exec::deparse(&program, &mut self.state, &mut f, now_ns);
         if f.dead {
             self.put_flight(f);
             return Some(departure);

@@ -3,6 +3,7 @@
 use crate::num::size32;
 use std::collections::HashMap;
 
+use super::flow::{self, Code, FlowNode};
 use super::{Context, calculations, meter_unit, profile_infos};
 use crate::bigint::Big;
 use crate::builder::Builder;
@@ -14,8 +15,7 @@ use crate::expr::{hex, pair};
 use crate::json::{DefaultEntry, Entry, EntryKey, Pipeline, Table};
 use crate::layout::mask;
 use crate::load_error::{LoadError, Within};
-use crate::ops::Op;
-use crate::program::{Control, DirectMeter, END, FlowNode, KeyField, Next, TableShape};
+use crate::program::{Control, DirectMeter, END, KeyField, Next, TableShape};
 use crate::value::Value;
 
 /// Compiles ingress and egress.
@@ -23,11 +23,11 @@ pub(crate) fn pipelines(
     context: &Context,
     builder: &mut Builder,
     actions: &[ActionInfo],
+    codes: &[Code],
 ) -> Result<Control, LoadError> {
     let mut control = Control {
         ingress: END,
         egress: END,
-        nodes: Vec::new(),
         tables: Vec::new(),
         table_infos: Vec::new(),
         profile_infos: profile_infos(context.root),
@@ -50,7 +50,7 @@ pub(crate) fn pipelines(
             };
             control.selectors.push(selector);
         }
-        let start = pipeline(context, builder, actions, p, &mut control).within(&at)?;
+        let start = pipeline(context, builder, actions, codes, p, &mut control).within(&at)?;
         match p.name.as_str() {
             "ingress" => control.ingress = start,
             "egress" => control.egress = start,
@@ -64,13 +64,15 @@ fn pipeline(
     context: &Context,
     builder: &mut Builder,
     actions: &[ActionInfo],
+    codes: &[Code],
     p: &Pipeline,
     control: &mut Control,
 ) -> Result<u32, LoadError> {
+    let mut nodes = Vec::new();
     let mut ids = HashMap::new();
     let names = p.tables.iter().map(|t| &t.name).chain(p.conditionals.iter().map(|c| &c.name));
     for (i, name) in names.chain(p.action_calls.iter().map(|a| &a.name)).enumerate() {
-        if ids.insert(name.as_str(), size32(control.nodes.len() + i)).is_some() {
+        if ids.insert(name.as_str(), size32(i)).is_some() {
             return Err(LoadError::new("", format!("two nodes are called {name:?}")));
         }
     }
@@ -81,20 +83,16 @@ fn pipeline(
     for t in &p.tables {
         let at = format!("tables/{}", t.name);
         let (shape, info) = table(context, actions, t, control, &find).within(&at)?;
-        control.nodes.push(node_of(t, &shape, control.tables.len()));
+        nodes.push(node_of(t, &shape, control.tables.len()));
         control.tables.push(shape);
         control.table_infos.push(info);
     }
     for c in &p.conditionals {
         let at = format!("conditionals/{}", c.name);
-        let code = builder.pc();
         let condition = context.reader().boolean(&c.expression).within(&at)?;
-        let slot = builder.word(&condition, None).within(&at)?;
-        builder.emit(Op::Return);
-        builder.end_statement();
         let yes = find(c.true_next.as_deref()).within(&at)?;
         let no = find(c.false_next.as_deref()).within(&at)?;
-        control.nodes.push(FlowNode::Condition { code, slot, yes, no });
+        nodes.push(FlowNode::Condition { condition, yes, no });
     }
     for a in &p.action_calls {
         let at = format!("action_calls/{}", a.name);
@@ -102,9 +100,10 @@ fn pipeline(
         if !actions[action].params.is_empty() {
             return Err(LoadError::new(at, "an action with parameters can't be called from the control"));
         }
-        control.nodes.push(FlowNode::Call { action, next: find(a.next_node.as_deref()).within(&at)? });
+        nodes.push(FlowNode::Call { action, next: find(a.next_node.as_deref()).within(&at)? });
     }
-    find(p.init_table.as_deref())
+    let start = find(p.init_table.as_deref())?;
+    flow::lay_out(builder, &nodes, start, &mut control.tables, codes)
 }
 
 /// p4c wraps statements between tables into tables without key whose action is fixed: those are calls.

@@ -51,9 +51,9 @@ pub(crate) fn body(
             }
             "_jump_if_zero" => {
                 let [cond, to] = params(p).within(&at)?;
-                let a = condition(builder, reader, cond).within(&at)?;
-                jumps.push((builder.pc(), target(to).within(&at)?));
-                builder.emit(Op::JumpZero { a, to: 0 });
+                let cond = reader.boolean(cond).within(&at)?;
+                let to = target(to).within(&at)?;
+                jumps.extend(builder.branch(&cond, false).within(&at)?.into_iter().map(|jump| (jump, to)));
             }
             _ => primitive(context, builder, reader, p).within(&at)?,
         }
@@ -63,7 +63,7 @@ pub(crate) fn body(
     builder.emit(Op::Return);
     for (at, primitive) in jumps {
         let to_pc = starts.get(primitive).copied().unwrap_or(end);
-        if let Op::Jump { to } | Op::JumpZero { to, .. } = &mut builder.ops[at as usize] {
+        if let Some(to) = builder.ops[at as usize].target() {
             *to = to_pc;
         }
     }

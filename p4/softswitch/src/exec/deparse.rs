@@ -13,11 +13,11 @@ pub(crate) fn header_octets(program: &Program, flight: &Flight) -> usize {
 }
 
 /// Updates checksums and puts the valid headers before the payload. Nothing is cut yet.
-pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) {
-    hash_input::update_checksums(program, state, flight, now_us);
+pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
+    hash_input::update_checksums(program, state, flight, now_ns);
     // Sizes are fixed before the deparser's own code runs, as in BMv2.
     if let Some(code) = program.deparser_code {
-        super::run(program, state, flight, code, now_us);
+        super::run(program, state, flight, code, now_ns);
     }
     state.octets.clear();
     let mut writer = Writer::new(&mut state.octets);

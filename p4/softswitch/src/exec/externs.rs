@@ -14,7 +14,7 @@ fn id(frame: &[u64], slot: u32) -> u32 {
 }
 
 #[allow(clippy::too_many_lines, reason = "one arm for each extern; splitting hides the list")]
-pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, external: &Extern, now_us: u64) {
+pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, external: &Extern, now_ns: u64) {
     let frame = &mut flight.frame[..];
     match external {
         Extern::AddHeader(sel) => {
@@ -102,7 +102,7 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
                 Some(Some(_)) => {
                     let units = if program.meters[*meter].octets { flight.ingress_octets as u64 } else { 1 };
                     match array.get_mut(index) {
-                        Some(Some(m)) => m.execute(now_us, units),
+                        Some(Some(m)) => m.execute(now_ns / 1000, units),
                         _ => 0,
                     }
                 }

@@ -62,11 +62,11 @@ pub(crate) fn compute(program: &Program, state: &mut State, flight: &Flight, c: 
     c.algorithm.compute(&state.octets)
 }
 
-fn applies(program: &Program, state: &mut State, flight: &mut Flight, c: &Checksum, now_us: u64) -> bool {
+fn applies(program: &Program, state: &mut State, flight: &mut Flight, c: &Checksum, now_ns: u64) -> bool {
     match c.condition {
         None => true,
         Some((code, slot)) => {
-            super::run(program, state, flight, code, now_us);
+            super::run(program, state, flight, code, now_ns);
             flight.frame[slot as usize] != 0
         }
     }
@@ -77,12 +77,12 @@ pub(crate) fn verify_checksums(
     program: &Program,
     state: &mut State,
     flight: &mut Flight,
-    now_us: u64,
+    now_ns: u64,
 ) -> bool {
     let mut wrong = false;
     for c in program.checksums.iter().filter(|c| c.verify) {
         if c.valid.is_some_and(|v| flight.frame[v as usize] == 0)
-            || !applies(program, state, flight, c, now_us)
+            || !applies(program, state, flight, c, now_ns)
         {
             continue;
         }
@@ -93,9 +93,9 @@ pub(crate) fn verify_checksums(
 }
 
 /// Writes the checksums that the program updates, in order.
-pub(crate) fn update_checksums(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) {
+pub(crate) fn update_checksums(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
     for c in program.checksums.iter().filter(|c| c.update) {
-        if applies(program, state, flight, c, now_us) {
+        if applies(program, state, flight, c, now_ns) {
             let computed = compute(program, state, flight, &program.calculations[c.calculation]);
             flight.frame[c.slot as usize] = computed & mask(c.bits as usize);
         }

@@ -14,17 +14,17 @@ const MAX_STATES: u32 = 1 << 17;
 type Outcome = Result<(), u32>;
 
 /// Parses the packet from its first octet. An error ends the parser, not the packet.
-pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) {
+pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
     flight.parsed = 0;
     flight.parser_error = program.parser.errors.no_error;
-    if let Err(code) = states(program, state, flight, now_us) {
+    if let Err(code) = states(program, state, flight, now_ns) {
         flight.parser_error = code;
         state.stats.parser_errors += 1;
     }
-    flight.checksum_error = super::verify_checksums(program, state, flight, now_us);
+    flight.checksum_error = super::verify_checksums(program, state, flight, now_ns);
 }
 
-fn states(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64) -> Outcome {
+fn states(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) -> Outcome {
     let mut next = program.parser.start;
     let mut count = 0;
     while let Some(at) = next {
@@ -34,7 +34,7 @@ fn states(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64
         }
         let here = &program.parser.states[at];
         for step in &here.steps {
-            run_step(program, state, flight, step, now_us)?;
+            run_step(program, state, flight, step, now_ns)?;
         }
         next = here.default;
         if here.cases.is_empty() {
@@ -44,7 +44,7 @@ fn states(program: &Program, state: &mut State, flight: &mut Flight, now_us: u64
             read_ahead(flight, look);
         }
         if let Some(code) = here.key_code {
-            super::run(program, state, flight, code, now_us);
+            super::run(program, state, flight, code, now_ns);
         }
         for case in &here.cases {
             let (hit, to) = match case {
@@ -92,15 +92,15 @@ fn read_ahead(flight: &mut Flight, look: &Lookahead) {
     bits::read_words(data, look.offset, look.bits, &mut flight.frame[slot..slot + look.bits.div_ceil(64)]);
 }
 
-fn run_step(program: &Program, state: &mut State, flight: &mut Flight, step: &Step, now_us: u64) -> Outcome {
+fn run_step(program: &Program, state: &mut State, flight: &mut Flight, step: &Step, now_ns: u64) -> Outcome {
     let errors = &program.parser.errors;
     match step {
-        Step::Code(code) => super::run(program, state, flight, *code, now_us),
+        Step::Code(code) => super::run(program, state, flight, *code, now_ns),
         Step::Extract { what, length } => {
             let variable_bits = match length {
                 None => None,
                 Some((code, slot)) => {
-                    super::run(program, state, flight, *code, now_us);
+                    super::run(program, state, flight, *code, now_ns);
                     Some(flight.frame[*slot as usize])
                 }
             };
@@ -113,13 +113,13 @@ fn run_step(program: &Program, state: &mut State, flight: &mut Flight, step: &St
             read_ahead(flight, look);
         }
         Step::Verify { code, condition, error } => {
-            super::run(program, state, flight, *code, now_us);
+            super::run(program, state, flight, *code, now_ns);
             if flight.frame[*condition as usize] == 0 {
                 return Err(low32(flight.frame[*error as usize]));
             }
         }
         Step::Advance { code, bits } => {
-            super::run(program, state, flight, *code, now_us);
+            super::run(program, state, flight, *code, now_ns);
             let bits = flight.frame[*bits as usize];
             if !bits.is_multiple_of(8) {
                 return Err(errors.invalid_argument);

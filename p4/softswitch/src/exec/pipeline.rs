@@ -3,37 +3,13 @@
 use super::hash_input;
 use crate::flight::Flight;
 use crate::num::index;
-use crate::program::{END, FlowNode, Next, Program, TableShape};
+use crate::program::{Next, Program, TableShape};
 use crate::state::State;
 use crate::table::Bound;
 
-/// Nodes one pass may visit; pipelines have no loops unless somebody wrote one by hand.
-const MAX_NODES: u32 = 1 << 16;
-
-/// Runs from `node` to the end, an exit, or the packet's death.
-pub(crate) fn apply(program: &Program, state: &mut State, flight: &mut Flight, node: u32, now_ns: u64) {
-    let now_us = now_ns / 1000;
-    let mut at = node;
-    let mut count = 0;
-    while at != END && !flight.exit && !flight.dead {
-        count += 1;
-        if count > MAX_NODES {
-            flight.dead = true;
-            state.stats.runaway_drops += 1;
-            return;
-        }
-        at = match program.control.nodes[at as usize] {
-            FlowNode::Condition { code, slot, yes, no } => {
-                super::run(program, state, flight, code, now_us);
-                if flight.frame[slot as usize] != 0 { yes } else { no }
-            }
-            FlowNode::Call { action, next } => {
-                super::run(program, state, flight, program.action_codes[action], now_us);
-                next
-            }
-            FlowNode::Table(t) => table(program, state, flight, t, now_ns),
-        };
-    }
+/// Runs a pipeline's code to its end, an exit, or the packet's death.
+pub(crate) fn apply(program: &Program, state: &mut State, flight: &mut Flight, code: u32, now_ns: u64) {
+    super::run(program, state, flight, code, now_ns);
     if flight.fuel == 0 {
         state.stats.runaway_drops += 1;
     }
@@ -69,9 +45,9 @@ enum Choice {
     Nothing,
 }
 
-fn table(program: &Program, state: &mut State, flight: &mut Flight, t: usize, now_ns: u64) -> u32 {
+/// Applies a table and what it chooses; gives where the code goes on.
+pub(super) fn table(program: &Program, state: &mut State, flight: &mut Flight, t: usize, now_ns: u64) -> u32 {
     let shape = &program.control.tables[t];
-    let now_us = now_ns / 1000;
     let mut hit = None;
     if shape.words > 0 && state.tables[t].len() > 0 {
         state.key.resize(shape.words, 0);
@@ -121,7 +97,7 @@ fn table(program: &Program, state: &mut State, flight: &mut Flight, t: usize, no
             Next::ByAction(_) => shape.base_next,
         };
     };
-    super::run(program, state, flight, program.action_codes[action as usize], now_us);
+    super::run(program, state, flight, program.action_codes[action as usize], now_ns);
     match &shape.next {
         Next::HitMiss { hit, .. } if is_hit => *hit,
         Next::HitMiss { miss, .. } => *miss,
@@ -133,7 +109,6 @@ fn table(program: &Program, state: &mut State, flight: &mut Flight, t: usize, no
 fn touch(program: &Program, state: &mut State, flight: &mut Flight, t: usize, slot: u32, now_ns: u64) {
     let Some(entry) = state.tables[t].at_mut(slot) else { return };
     entry.last_hit_ns = now_ns;
-    entry.idle_reported = false;
     entry.counter.packets = entry.counter.packets.wrapping_add(1);
     entry.counter.octets = entry.counter.octets.wrapping_add(flight.ingress_octets as u64);
     if let Some(meter) = &program.control.tables[t].direct_meter {

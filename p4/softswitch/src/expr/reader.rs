@@ -42,7 +42,7 @@ impl Reader<'_> {
     pub(crate) fn boolean(&self, json: &Json) -> Result<Ex, LoadError> {
         match self.node(json)? {
             Node::Bool(ex) => Ok(ex),
-            Node::Data(ex) => Ok(Ex::Un(UnOp::ToBool, Box::new(ex))),
+            Node::Data(ex) => Ok(Ex::un(UnOp::ToBool, ex)),
             other => unsupported(format!("a condition expected, not {other:?}")),
         }
     }
@@ -171,7 +171,7 @@ impl Reader<'_> {
             };
             let width = width
                 .ok_or_else(|| LoadError::new("", format!("{op} needs a constant width of 1 to 4096")))?;
-            Ok(Node::Data(Ex::Un(make(width), Box::new(self.data(left)?))))
+            Ok(Node::Data(Ex::un(make(width), self.data(left)?)))
         };
         match op {
             "+" => arith(BinOp::Add),
@@ -184,7 +184,7 @@ impl Reader<'_> {
             "^" => arith(BinOp::Xor),
             "<<" => arith(BinOp::Shl),
             ">>" => arith(BinOp::Shr),
-            "~" => Ok(Node::Data(Ex::Un(UnOp::Not, Box::new(self.data(right)?)))),
+            "~" => Ok(Node::Data(Ex::un(UnOp::Not, self.data(right)?))),
             "<" => compare(BinOp::Lt, false),
             "<=" => compare(BinOp::Le, false),
             ">" => compare(BinOp::Lt, true),
@@ -194,7 +194,7 @@ impl Reader<'_> {
             "and" => Ok(Node::Bool(Ex::bin(BinOp::And, self.boolean(left)?, self.boolean(right)?))),
             "or" => Ok(Node::Bool(Ex::bin(BinOp::Or, self.boolean(left)?, self.boolean(right)?))),
             "not" => Ok(Node::Bool(Ex::not(self.boolean(right)?))),
-            "d2b" => Ok(Node::Bool(Ex::Un(UnOp::ToBool, Box::new(self.data(right)?)))),
+            "d2b" => Ok(Node::Bool(Ex::un(UnOp::ToBool, self.data(right)?))),
             "b2d" => Ok(Node::Data(self.boolean(right)?)),
             "two_comp_mod" => cast(UnOp::TwoCompMod),
             "sat_cast" => cast(UnOp::SatCast),

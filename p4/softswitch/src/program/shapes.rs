@@ -126,14 +126,6 @@ pub(crate) struct MeterArray {
     pub octets: bool,
 }
 
-/// A step of a pipeline.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum FlowNode {
-    Table(usize),
-    Condition { code: u32, slot: Slot, yes: u32, no: u32 },
-    Call { action: usize, next: u32 },
-}
-
 /// A key field of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyField {
@@ -149,7 +141,7 @@ pub(crate) struct KeyField {
     pub mask: Option<Vec<u64>>,
 }
 
-/// What follows a table.
+/// What follows a table: where the code goes on.
 #[derive(Clone, Debug)]
 pub(crate) enum Next {
     HitMiss {
@@ -186,9 +178,9 @@ pub(crate) struct TableShape {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
+    /// Where each pipeline's code starts.
     pub ingress: u32,
     pub egress: u32,
-    pub nodes: Vec<FlowNode>,
     pub tables: Vec<TableShape>,
     pub table_infos: Vec<TableInfo>,
     pub profile_infos: Vec<ProfileInfo>,
