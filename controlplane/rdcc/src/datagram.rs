@@ -2,6 +2,7 @@
 
 use core::net::SocketAddr;
 
+//= RDCC, Message Formats: 04fd89be
 /// A datagram to send from the RDCC port, with the UDP checksum set (RDCC, Message Formats).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Datagram {

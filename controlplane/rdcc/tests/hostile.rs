@@ -1,17 +1,22 @@
-//! The invariant of RDCC, Receiver Credit Budget, over a channel that loses, repeats, delays and reorders datagrams.
+//! The invariant of RDCC, Receiver Credit Budget, over a channel that loses, repeats, delays and reorders datagrams, with
+//! restarts of either side, changing parameters and messages of strangers.
+//!
+//! `RDCC_SOAK_STEPS` asks for more steps than the million that always run (`make soak`: 10^8), `RDCC_SOAK_SEED` for others.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod peers;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use peers::{CRN, PORT, RECEIVER, UNIT, report, source, us};
+use peers::{CRN, PORT, RECEIVER, STRANGER, UNIT, report, source, us};
 use proptest::prelude::*;
-use rdcc::receiver::{DataArrival, Receiver, ReceiverConfig, ReceiverEvent};
+use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
+use rdcc::receiver::{DataArrival, Parameters, Receiver, ReceiverConfig, ReceiverEvent};
 use rdcc::sender::{Binding, MessageSpec, Sender, SenderConfig, SenderEvent};
 use wire::rdcc::{Direction, Epoch, MessageId};
-use wire::units::{MbitPerSec, Nanos, Octets};
+use wire::units::{MbitPerSec, Micros, Nanos, Octets};
 
 const D_MAX: u64 = 40_000;
 
@@ -21,7 +26,11 @@ enum Act {
     Submit { sender: u8, units: u8, tail: u16, unscheduled: bool, class: u8, weight: u8 },
     Cancel { sender: u8, message: u8 },
     Report { sender: u8, to_receiver: bool, degree: u8, suggested: u32 },
-    Pause { sender: u8 },
+    LinkPause { sender: u8 },
+    Pause { sender: u8, message: u8, resume: bool },
+    Parameters { unscheduled_limit: u16, jitter: u8 },
+    Forged { from_crn: bool, message_type: u8, body: Vec<u8> },
+    RestartSender { sender: u8 },
     Wait { micros: u16 },
     RestartReceiver,
 }
@@ -35,7 +44,14 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         3 => (0..3u8, any::<bool>(), any::<u8>(), 0..200_000u32).prop_map(
             |(sender, to_receiver, degree, suggested)| Act::Report { sender, to_receiver, degree, suggested }
         ),
-        1 => (0..3u8).prop_map(|sender| Act::Pause { sender }),
+        1 => (0..3u8).prop_map(|sender| Act::LinkPause { sender }),
+        1 => (0..3u8, 1..9u8, any::<bool>())
+            .prop_map(|(sender, message, resume)| Act::Pause { sender, message, resume }),
+        1 => (0..20_000u16, 0..16u8)
+            .prop_map(|(unscheduled_limit, jitter)| Act::Parameters { unscheduled_limit, jitter }),
+        1 => (any::<bool>(), 0..13u8, proptest::collection::vec(any::<u8>(), 0..70))
+            .prop_map(|(from_crn, message_type, body)| Act::Forged { from_crn, message_type, body }),
+        1 => (0..3u8).prop_map(|sender| Act::RestartSender { sender }),
         8 => (1..400u16).prop_map(|micros| Act::Wait { micros }),
         1 => Just(Act::RestartReceiver),
     ];
@@ -48,7 +64,9 @@ struct World {
     receiver: Receiver,
     config: ReceiverConfig,
     incarnation: u16,
-    deaf_until: Nanos,
+    sender_config: SenderConfig,
+    /// How often each sender restarted.
+    lives: [u8; 3],
     /// (arrival, order) -> what.
     flying: BTreeMap<(Nanos, u64), Flying>,
     order: u64,
@@ -57,8 +75,9 @@ struct World {
     random: u64,
     lossy: bool,
     last_data: BTreeMap<(usize, u32), Nanos>,
-    ended: usize,
-    submitted: usize,
+    /// Messages of each sender that haven't ended.
+    open: [usize; 3],
+    steps: u64,
 }
 
 #[derive(Clone)]
@@ -82,15 +101,16 @@ impl World {
             receiver: Receiver::new(config.clone(), [100; 32]).unwrap(),
             config,
             incarnation: 1,
-            deaf_until: Nanos(0),
+            sender_config: sender,
+            lives: [0; 3],
             flying: BTreeMap::new(),
             order: 0,
             in_flight: 0,
             random: random | 1,
             lossy: true,
             last_data: BTreeMap::new(),
-            ended: 0,
-            submitted: 0,
+            open: [0; 3],
+            steps: 0,
         }
     }
 
@@ -124,9 +144,11 @@ impl World {
     }
 
     fn drain(&mut self) {
+        self.steps += 1;
         assert!(self.receiver.audit());
         while let Some(datagram) = self.receiver.poll_transmit() {
-            let to = (0..3u8).position(|index| source(index) == datagram.to).unwrap();
+            // What answers a stranger goes to a stranger.
+            let Some(to) = (0..3u8).position(|index| source(index) == datagram.to) else { continue };
             self.fly(&Flying::ToSender(to, datagram.octets));
         }
         while let Some(event) = self.receiver.poll_event() {
@@ -144,7 +166,7 @@ impl World {
             while let Some(event) = self.senders[index].poll_event() {
                 use SenderEvent::{MessageAborted, MessageDone, WithoutRdcc};
                 if matches!(event, MessageDone { .. } | MessageAborted { .. } | WithoutRdcc { .. }) {
-                    self.ended += 1;
+                    self.open[index] -= 1;
                 }
             }
             assert_eq!(self.senders[index].stats().invariant_violations, 0);
@@ -155,7 +177,7 @@ impl World {
     fn run(&mut self, end: Nanos, until_ended: bool) {
         loop {
             self.drain();
-            if until_ended && self.ended == self.submitted {
+            if until_ended && self.open == [0; 3] {
                 return;
             }
             let timers = self.senders.iter().map(Sender::poll_timeout).chain([self.receiver.poll_timeout()]);
@@ -180,7 +202,6 @@ impl World {
 
     fn deliver(&mut self, what: Flying) {
         match what {
-            Flying::ToReceiver(..) if self.now < self.deaf_until => {}
             Flying::ToReceiver(from, octets) => {
                 let from = source(u8::try_from(from).unwrap());
                 self.receiver.handle_datagram(from, &octets, self.now);
@@ -198,11 +219,13 @@ impl World {
         match *act {
             Act::Submit { sender, units, tail, unscheduled, class, weight } => {
                 let length = Octets(u64::from(units) * UNIT + u64::from(tail));
-                let destination_qp = if unscheduled { 2 } else { 1 };
+                // Another life of a sender has other queue pairs.
+                let life = u32::from(self.lives[usize::from(sender)]);
+                let destination_qp = 2 * life + if unscheduled { 2 } else { 1 };
                 let mut spec = MessageSpec::new(length, Binding::RoceV2 { destination_qp }, 0);
                 (spec.allow_unscheduled, spec.class, spec.weight) = (unscheduled, class, weight);
-                self.submitted +=
-                    usize::from(self.senders[usize::from(sender)].submit(RECEIVER, spec, now).is_ok());
+                let sender = usize::from(sender);
+                self.open[sender] += usize::from(self.senders[sender].submit(RECEIVER, spec, now).is_ok());
             }
             Act::Cancel { sender, message } => {
                 self.senders[usize::from(sender)].cancel(RECEIVER, MessageId(u64::from(message)), now);
@@ -216,40 +239,107 @@ impl World {
                 // RDCC, On-Path Congestion Reporting: a report raises no rate and no credit.
                 assert!(self.receiver.stats().credit_granted == before.credit_granted || !to_receiver);
             }
-            Act::Pause { sender } => self.senders[usize::from(sender)].handle_link_pause(now),
+            Act::LinkPause { sender } => self.senders[usize::from(sender)].handle_link_pause(now),
+            Act::Pause { sender, message, resume } => {
+                let (sender, message) =
+                    (&mut self.senders[usize::from(sender)], MessageId(u64::from(message)));
+                if resume {
+                    sender.resume(RECEIVER, message, now)
+                } else {
+                    sender.pause(RECEIVER, message, now)
+                }
+            }
+            Act::Parameters { unscheduled_limit, jitter } => {
+                let before = self.receiver.parameters();
+                let parameters = Parameters {
+                    unscheduled_limit: Octets(u64::from(unscheduled_limit)),
+                    start_jitter: Micros(u32::from(jitter)),
+                    ..before
+                };
+                self.receiver.set_parameters(parameters, now);
+                self.config.unscheduled_limit = parameters.unscheduled_limit;
+                self.config.start_jitter = parameters.start_jitter;
+            }
+            Act::Forged { from_crn, message_type, ref body } => {
+                let from = if from_crn { CRN } else { STRANGER };
+                let length = u8::try_from(4 + body.len()).unwrap();
+                let octets = [&[0x10, message_type, 0, length], body.as_slice()].concat();
+                self.receiver.handle_datagram(from, &octets, now);
+                self.senders.iter_mut().for_each(|sender| sender.handle_datagram(from, &octets, now));
+            }
+            Act::RestartSender { sender } => {
+                let index = usize::from(sender);
+                self.lives[index] += 1;
+                self.open[index] = 0;
+                self.senders[index] =
+                    Sender::new(self.sender_config.clone(), [sender + 10 * self.lives[index]; 32]);
+            }
             Act::Wait { micros } => self.run(Nanos(now.0 + u64::from(micros) * 1000), false),
             Act::RestartReceiver => {
-                // Senders may use credit of the old incarnation until it expires, and the new one can't know of it: it
-                // hears nothing for that long.
                 self.incarnation += 1;
-                self.config.epoch = Epoch(self.incarnation);
+                let previous = core::mem::replace(&mut self.config.epoch, Epoch(self.incarnation));
                 let seed = [self.incarnation.to_be_bytes()[1]; 32];
-                self.receiver = Receiver::new(self.config.clone(), seed).unwrap();
-                self.deaf_until = now + self.config.grant_lifetime.nanos() + Nanos(2 * D_MAX);
+                let config = self.config.clone();
+                self.receiver = Receiver::restarted(config, Some(previous), seed, now).unwrap();
             }
         }
         self.drain();
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+/// One schedule; gives the number of its steps.
+fn schedule(acts: &[Act], random: u64) -> u64 {
+    let mut world = World::new(random);
+    for act in acts {
+        world.act(act);
+    }
+    world.lossy = false;
+    for sender in &mut world.senders {
+        // What the application holds back would never end.
+        (1..64).for_each(|message| sender.resume(RECEIVER, MessageId(message), world.now));
+    }
+    let end = Nanos(world.now.0 + 8_000_000_000);
+    world.run(end, true);
+    assert_eq!(world.open, [0; 3]);
+    // No state is left behind once everything under way has arrived or expired.
+    world.run(Nanos(world.now.0 + 2_000_000), false);
+    let stats = world.receiver.stats();
+    assert_eq!((stats.outstanding, stats.pacing_sum), (0, 0));
+    world.steps
+}
 
-    /// What is granted and announced stays within G at every step, what flies does too, and every message ends once
-    /// the network heals.
-    #[test]
-    fn the_budget_holds_and_every_message_ends(acts in acts(), random in any::<u64>()) {
-        let mut world = World::new(random);
-        for act in &acts {
-            world.act(act);
+fn number(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(otherwise)
+}
+
+/// What is granted and announced stays within G at every step, what flies does too, and every message ends once the
+/// network heals.
+//~ RDCC, Receiver Credit Budget: 784c0926
+//~ RDCC, On-Path Congestion Reporting: 34d70df5
+#[test]
+fn the_budget_holds_and_every_message_ends() {
+    let wanted = number("RDCC_SOAK_STEPS", 1_000_000);
+    let first = number("RDCC_SOAK_SEED", 1);
+    let steps = Cell::new(0);
+    for round in first.. {
+        let config = ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() };
+        let mut seed = [0; 32];
+        seed[..8].copy_from_slice(&round.to_be_bytes());
+        let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed));
+        let result = runner.run(&(acts(), any::<u64>()), |(acts, random)| {
+            steps.set(steps.get() + schedule(&acts, random));
+            Ok(())
+        });
+        match result {
+            Ok(()) => {}
+            Err(TestError::Fail(reason, (acts, random))) => {
+                panic!("RDCC_SOAK_SEED={round}: {reason}\nrandom {random}\n{acts:#?}")
+            }
+            Err(error) => panic!("RDCC_SOAK_SEED={round}: {error}"),
         }
-        world.lossy = false;
-        let end = Nanos(world.now.0 + 8_000_000_000);
-        world.run(end, true);
-        prop_assert_eq!(world.ended, world.submitted);
-        // No state is left behind once everything under way has arrived or expired.
-        world.run(Nanos(world.now.0 + 2_000_000), false);
-        prop_assert_eq!(world.receiver.stats().outstanding, 0);
-        prop_assert_eq!(world.receiver.stats().pacing_sum, 0);
+        if steps.get() >= wanted {
+            println!("{} steps, seeds {first} to {round}", steps.get());
+            return;
+        }
     }
 }

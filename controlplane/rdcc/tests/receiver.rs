@@ -57,6 +57,7 @@ fn a_budget_without_room_for_a_unit_is_refused() {
     assert!(matches!(Receiver::new(config, [0; 32]), Err(ConfigError::Budget { .. })));
 }
 
+//~ RDCC, Association Establishment: 0e584cb0
 /// RDCC, Association Establishment: a repeated request gives the same Association ID; another nonce is another one.
 #[test]
 fn association_requests_are_idempotent() {
@@ -72,6 +73,10 @@ fn association_requests_are_idempotent() {
     assert_eq!(bench.sent(1), None);
 }
 
+//~ RDCC, Unscheduled Transmission: 95d6b5a9
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 86829dd5
+//~ RDCC, Association Establishment: cfb817c6
+//~ RDCC, Security Considerations: 3a83bfa6
 /// RDCC, Unscheduled Transmission: the sum of U stays within `G_u`; Security Considerations: associations are bounded.
 #[test]
 fn u_is_given_while_g_u_lasts_and_associations_while_there_is_room() {
@@ -84,6 +89,7 @@ fn u_is_given_while_g_u_lasts_and_associations_while_there_is_room() {
     assert_eq!(error(&mut bench, 11), (AssociationId(0), Reason::ASSOC_REFUSED));
 }
 
+//~ RDCC, Association Establishment: 020c8cf4
 /// RDCC, Association Establishment: removal after the idle time, both sides; what it held is given back.
 #[test]
 fn an_idle_association_is_removed() {
@@ -99,6 +105,9 @@ fn an_idle_association_is_removed() {
     assert_eq!(bench.associate(2, us(11) + idle).unscheduled_limit, Octets32(6250));
 }
 
+//~ RDCC, Credit Allocation: 86d7a7ec
+//~ RDCC, Error Handling and Recovery: 0e5d708c
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 87d809e2
 /// RDCC, Credit Allocation, rule 4, and Error Handling: unknown association or epoch; another address is ignored.
 #[test]
 fn requests_of_unknown_associations_are_answered_with_an_error() {
@@ -114,6 +123,7 @@ fn requests_of_unknown_associations_are_answered_with_an_error() {
     assert_eq!(bench.receiver.stats().pending_messages, 0);
 }
 
+//~ RDCC, Common Header: 2c99ee26
 /// RDCC, Common Header: a repeated datagram changes nothing.
 #[test]
 fn a_repeated_datagram_is_discarded() {
@@ -126,6 +136,8 @@ fn a_repeated_datagram_is_discarded() {
     assert_eq!(bench.receiver.stats().datagrams_ignored, 1);
 }
 
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 02e3c4ac fc69c784
+//~ RDCC, Transport Bindings: 878ec657
 /// RDCC, Transport Bindings: an unsupported kind; more announced than U.
 #[test]
 fn what_cannot_be_served_is_refused() {
@@ -139,6 +151,7 @@ fn what_cannot_be_served_is_refused() {
     assert_eq!(error(&mut bench, 1).1, Reason::MESSAGE_TOO_LARGE);
 }
 
+//~ RDCC, Credit Requests and Grants: 02255bbe 6537a5ca 4f27a04b
 /// RDCC, Credit Requests and Grants, rule 5, `MSG_DONE`, and the answer to a request for a completed message.
 #[test]
 fn a_message_is_granted_to_its_end_and_done_as_often_as_asked() {
@@ -161,6 +174,7 @@ fn a_message_is_granted_to_its_end_and_done_as_often_as_asked() {
     assert_eq!(bench.receiver.stats().outstanding, 0);
 }
 
+//~ RDCC, Receiver Credit Budget: 6fae2f8d
 /// RDCC, Receiver Credit Budget: an expired grant is reclaimed Lifetime + 2 * `D_max` after it was sent, not before;
 /// what the sender may still hold is charged in full when it gets credit again.
 #[test]
@@ -188,6 +202,7 @@ fn expired_credit_is_reclaimed_and_charged_again_with_any_later_grant() {
     assert!(bench.receiver.stats().outstanding >= limit);
 }
 
+//~ RDCC, Unscheduled Transmission: c53a0b0d dca002e6
 /// RDCC, Unscheduled Transmission: a reservation is released when its octets came, or J + Lifetime + 2 * `D_max` after the request.
 #[test]
 fn an_unscheduled_reservation_ends_with_its_data_or_its_time() {
@@ -225,6 +240,9 @@ fn a_converted_message_is_granted_after_what_was_sent() {
     assert_eq!(bench.receiver.stats().outstanding, 6000 - UNIT);
 }
 
+//~ RDCC, Credit Requests and Grants: d3c17bd0
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 8d856703
+//~ RDCC, Receiver Credit Budget: 6fae2f8d
 /// RDCC, Receiver Credit Budget: the credit of a cancelled message, 2 * `D_max` after the CANCEL; both sides.
 #[test]
 fn a_cancelled_message_keeps_its_credit_for_two_delays() {
@@ -251,6 +269,7 @@ fn returned_credit_is_released_when_no_grant_can_have_crossed_it() {
     assert_eq!((bench.receiver.stats().outstanding, bench.receiver.stats().credit_returned), (UNIT, UNIT));
 }
 
+//~ RDCC, Error Handling and Recovery: f15e4b7f
 /// RDCC, Error Handling: data beyond credit is counted, and the message gets no more.
 #[test]
 fn a_sender_beyond_its_credit_gets_no_more_for_that_message() {
@@ -284,6 +303,7 @@ fn data_before_its_request_counts() {
     assert_eq!(bench.receiver.stats().unmatched_octets, 10);
 }
 
+//~ RDCC, Credit Allocation: 4436d84d cba9fe27
 /// RDCC, Credit Allocation: class first, then the earlier deadline, then weight.
 #[test]
 fn credit_goes_by_class_then_deadline_then_weight() {
@@ -323,6 +343,8 @@ fn credit_goes_by_class_then_deadline_then_weight() {
     assert!(!order.contains(&1), "{order:?}");
 }
 
+//~ RDCC, Credit Requests and Grants: a099e355
+//~ RDCC, Credit Allocation: 3b6e70aa
 /// RDCC, Credit Allocation, rule 1, and `R_min` against it: with more messages than fit, the rest waits.
 #[test]
 fn the_sum_of_pacing_rates_stays_within_the_link() {
@@ -344,6 +366,8 @@ fn the_sum_of_pacing_rates_stays_within_the_link() {
     assert!(bench.receiver.stats().pending_messages == 60);
 }
 
+//~ RDCC, Credit Allocation: c2b49b43
+//~ RDCC, On-Path Congestion Reporting: a1d27b43 bec94080
 /// RDCC, On-Path Congestion Reporting: who is believed, for whom, and that a decrease is told at once.
 #[test]
 fn a_report_lowers_the_rate_of_its_sender_only_and_only_from_a_configured_node() {
@@ -381,6 +405,8 @@ fn a_report_of_degree_zero_with_a_suggestion_caps_the_rate() {
     assert_eq!(grants[0].1.pacing_rate, MbitPerSec(10_000 * 4096 / 4194));
 }
 
+//~ RDCC, Credit Allocation: 972521b8
+//~ RDCC, Sender Backlog Indication and Suggested Rates: ad62ef6d
 /// RDCC, Credit Allocation, rule 3, and Sender Backlog Indication: both sides of four Grant Lifetimes.
 #[test]
 fn a_senders_suggestion_caps_its_rate_for_four_lifetimes() {
@@ -406,6 +432,8 @@ fn a_senders_suggestion_caps_its_rate_for_four_lifetimes() {
     }
 }
 
+//~ RDCC, Credit Allocation: c2b49b43
+//~ RDCC, On-Path Congestion Reporting: e5bde4be
 /// RDCC, Credit Allocation, rule 2: marks lower the rate at the end of an update interval.
 #[test]
 fn marks_lower_the_rate_in_proportion() {

@@ -14,6 +14,7 @@ use wire::units::{MbitPerSec, Nanos, Octets, Octets32};
 
 const MIB: u64 = 1 << 20;
 
+//~ RDCC, Association Establishment: 6e317d80 ebb42475
 /// RDCC, Association Establishment: backoff from 1 ms, doubling, eight attempts, then without RDCC.
 #[test]
 fn association_requests_double_their_backoff_and_end_after_eight() {
@@ -60,6 +61,7 @@ fn an_answer_with_another_nonce_is_ignored() {
     assert!(bench.sender.poll_event().is_some());
 }
 
+//~ RDCC, Port Configuration: 81175ba1 da4a127b
 /// RDCC, Port Configuration: no default, and one port for the domain.
 #[test]
 fn a_peer_on_another_port_is_refused() {
@@ -69,6 +71,8 @@ fn a_peer_on_another_port_is_refused() {
     assert_eq!(bench.sender.associate(peer, Nanos(0)), Err(refused));
 }
 
+//~ RDCC, Transmission Mode Selection: 0befa1bc
+//~ RDCC, Association Establishment: 968dae47
 /// RDCC, Association Establishment: a parameter update is acknowledged, and acted on.
 #[test]
 fn a_parameter_update_is_acknowledged() {
@@ -83,6 +87,8 @@ fn a_parameter_update_is_acknowledged() {
     assert_eq!(bench.requested().unscheduled_sent, Octets(0));
 }
 
+//~ RDCC, Transmission Mode Selection: 7d96fb3b 992c3ffc
+//~ RDCC, Sender Message State Machine: 07d60f08 7b355fbd
 /// RDCC, Transmission Mode Selection: both sides of U.
 #[test]
 fn unscheduled_mode_ends_at_u() {
@@ -95,6 +101,8 @@ fn unscheduled_mode_ends_at_u() {
     assert!(bench.permits(Nanos(0), us(90), 9).is_empty());
 }
 
+//~ RDCC, Unscheduled Transmission: dcd81fe4 8b1d1b42 01a18bc4 24170a25
+//~ RDCC, Sender Message State Machine: c32ce1b3
 /// RDCC, Unscheduled Transmission, rules 1 to 3.
 #[test]
 fn unscheduled_data_waits_for_its_delay_follows_its_request_and_goes_alone() {
@@ -117,6 +125,9 @@ fn unscheduled_data_waits_for_its_delay_follows_its_request_and_goes_alone() {
     assert_ne!(first, second);
 }
 
+//~ RDCC, Unscheduled Transmission: 5eaf5cf3 a77612f9
+//~ RDCC, Sender Message State Machine: 37009f5c
+//~ RDCC, On-Path Congestion Reporting: a1d27b43 bec94080
 /// RDCC, Unscheduled Transmission, rule 5, and the conversion.
 #[test]
 fn a_report_stops_unscheduled_transmission_and_converts_the_rest() {
@@ -142,6 +153,7 @@ fn a_report_stops_unscheduled_transmission_and_converts_the_rest() {
     assert_eq!(bench.requested().unscheduled_sent, Octets(4096));
 }
 
+//~ RDCC, Unscheduled Transmission: 5eaf5cf3
 /// RDCC, Unscheduled Transmission, rule 5: a link pause does the same; and during the start delay nothing was sent.
 #[test]
 fn a_link_pause_converts_a_message_that_has_not_started() {
@@ -153,6 +165,10 @@ fn a_link_pause_converts_a_message_that_has_not_started() {
     assert!(bench.permits(Nanos(0), us(90), 9).is_empty());
 }
 
+//~ RDCC, Credit Requests and Grants: 308be8c7
+//~ RDCC, Transmission Mode Selection: 992c3ffc
+//~ RDCC, Transport Bindings: 8fd1f8de
+//~ RDCC, Sender Message State Machine: 53a28436 51b13510 5c5ad919
 /// RDCC, Credit Requests and Grants, rule 2; an RDMA message is posted only when all of it is credited.
 #[test]
 fn nothing_goes_without_credit_and_only_whole_units_go() {
@@ -170,6 +186,8 @@ fn nothing_goes_without_credit_and_only_whole_units_go() {
     assert_eq!((permits.len(), permits[0].1.octets, permits[0].1.last), (1, 10_000 - 8192, true));
 }
 
+//~ RDCC, CREDIT_GRANT: bfe331a3
+//~ RDCC, Credit Requests and Grants: 228641b5
 /// RDCC, Credit Requests and Grants, rule 1; CREDIT_GRANT with Pacing Rate zero; POOL without the capability.
 #[test]
 fn a_smaller_grant_reduces_nothing_and_a_void_grant_gives_nothing() {
@@ -183,6 +201,8 @@ fn a_smaller_grant_reduces_nothing_and_a_void_grant_gives_nothing() {
     assert_eq!(bench.permits(us(20), us(30), 9).len(), 2);
 }
 
+//~ RDCC, Credit Requests and Grants: 398e555d 13ed15f9
+//~ RDCC, Sender Message State Machine: ca110e02
 /// RDCC, Credit Requests and Grants, rule 3: both sides of the Lifetime.
 #[test]
 fn credit_ends_with_its_lifetime() {
@@ -216,6 +236,7 @@ fn a_late_driver_gets_no_permit_after_the_lifetime() {
     assert_eq!(bench.requested().message_id, id);
 }
 
+//~ RDCC, Common Header: 2c99ee26
 /// RDCC, Common Header: stale and repeated messages are discarded, across the wrap of the sequence number.
 #[test]
 fn stale_messages_are_discarded() {
@@ -242,6 +263,8 @@ fn stale_messages_are_discarded() {
     assert_eq!(bench.permits(us(20), us(30), 9).len(), 1);
 }
 
+//~ RDCC, Sender Message State Machine: a8757873 41085f65
+//~ RDCC, Credit Requests and Grants: 0601b6c8
 /// WAITING and DRAINED, request timeout: both sides, doubling.
 #[test]
 fn requests_are_repeated_while_nothing_comes() {
@@ -263,6 +286,7 @@ fn requests_are_repeated_while_nothing_comes() {
     assert_eq!(bench.requested().message_id, id);
 }
 
+//~ RDCC, Sender Message State Machine: 0d9a4006
 /// Ours: `MSG_DONE` completes NEW's successors UNSCHED, WAITING, SCHEDULED and DRAINED alike.
 #[test]
 fn msg_done_completes_any_live_state() {
@@ -285,6 +309,8 @@ fn msg_done_completes_any_live_state() {
     }
 }
 
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 16c513f9
+//~ RDCC, Sender Message State Machine: 9f0e68bc 86ef7019
 /// RDCC, Sender Message State Machine: the rows of CANCEL and ERROR.
 #[test]
 fn errors_end_a_message_or_leave_it_waiting() {
@@ -305,6 +331,7 @@ fn errors_end_a_message_or_leave_it_waiting() {
     let id = bench.submit(MIB, false, Nanos(0));
     bench.requested();
     bench.error(id, Reason::BUDGET_EXHAUSTED, us(1));
+    bench.error(id, Reason::NO_ERROR, us(1));
     assert_eq!(bench.sender.poll_event(), None);
     bench.sender.handle_timeout(us(100));
     assert_eq!(bench.requested().message_id, id);
@@ -313,6 +340,9 @@ fn errors_end_a_message_or_leave_it_waiting() {
     assert!(matches!(bench.sender.poll_event(), Some(SenderEvent::MessageAborted { .. })));
 }
 
+//~ RDCC, Association Establishment: 583f1679
+//~ RDCC, Sender Message State Machine: 6b3a5d58
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 87d809e2
 /// ERROR with `UNKNOWN_ASSOCIATION`: credit is dropped, the association made anew, and credit requested again.
 #[test]
 fn a_lost_association_is_made_anew_and_its_messages_start_over() {
@@ -387,6 +417,7 @@ fn messages_of_a_queue_pair_go_in_order_and_close_gaps() {
     );
 }
 
+//~ RDCC, Sender Backlog Indication and Suggested Rates: 941a9ff4 86d48763 9c867116
 /// RDCC, Sender Backlog Indication: both sides of the threshold, repetition, and the final zero.
 #[test]
 fn backlog_above_its_threshold_is_told_and_its_end_too() {
@@ -400,10 +431,180 @@ fn backlog_above_its_threshold_is_told_and_its_end_too() {
     assert_eq!(bench.sent(), None);
     bench.grant(id, 5 * UNIT, 100_000, us(1));
     let Some((_, Message::SenderStatus(status))) = bench.sent() else { panic!() };
-    assert_eq!((status.unused_credit, status.suggested_rate), (Octets(5 * UNIT), MbitPerSec(100_000)));
+    assert_eq!((status.unused_credit, status.suggested_rate), (Octets(5 * UNIT), MbitPerSec(97_663)));
     assert!(status.congestion_level > 0);
     assert_eq!(bench.permits(us(1), us(1), 1).len(), 1);
     let Some((_, Message::SenderStatus(status))) = bench.sent() else { panic!() };
     assert_eq!((status.congestion_level, status.suggested_rate), (0, MbitPerSec(0)));
     assert_eq!(bench.sent(), None);
+}
+
+//~ RDCC, Association Establishment: 405bac17
+//~ RDCC, Credit Requests and Grants: cacc0909
+/// Sender Nonces come from the seeded generator: another seed, another nonce; and Message IDs increase.
+#[test]
+fn nonces_are_random_and_message_ids_increase() {
+    let mut nonces = std::collections::BTreeSet::new();
+    for seed in 0..50u8 {
+        let mut sender = rdcc::sender::Sender::new(SenderConfig::new(MbitPerSec(1), peers::PORT), [seed; 32]);
+        sender.associate(RECEIVER, Nanos(0)).unwrap();
+        let octets = sender.poll_transmit().unwrap().octets;
+        let (_, Message::AssocRequest(request)) = wire::rdcc::decode(&octets).unwrap() else { panic!() };
+        nonces.insert(request.sender_nonce);
+    }
+    assert_eq!(nonces.len(), 50);
+    let mut bench = SenderBench::up();
+    let mut last = MessageId(0);
+    for round in 0..20 {
+        let id = bench.submit(UNIT, false, us(round));
+        assert!(id > last);
+        last = id;
+        if round % 3 == 0 {
+            bench.sender.cancel(RECEIVER, id, us(round));
+        }
+    }
+}
+
+//~ RDCC, Transmission Mode Selection: 932edb73
+/// A message that could go unscheduled may be scheduled all the same.
+#[test]
+fn scheduled_mode_may_be_chosen_for_any_length() {
+    let mut bench = SenderBench::up();
+    bench.submit(1, false, Nanos(0));
+    assert_eq!(bench.requested().unscheduled_sent, Octets(0));
+    assert!(bench.permits(Nanos(0), us(90), 9).is_empty());
+}
+
+//~ RDCC, Sender Message State Machine: 6b3a5d58
+//~ RDCC, Association Establishment: 65456b12
+/// A new Epoch in an `ASSOC_ACCEPT` with the current nonce voids all credit; one with another nonce doesn't.
+#[test]
+fn a_new_epoch_counts_only_with_the_current_nonce() {
+    let mut bench = SenderBench::up();
+    let id = bench.submit(4 * UNIT, false, Nanos(0));
+    bench.requested();
+    bench.grant(id, 4 * UNIT, 100_000, us(1));
+    let restarted = Header {
+        association_id: AssociationId(9),
+        epoch: Epoch(4),
+        flags: Flags::NONE,
+        sequence_number: SequenceNumber(1),
+    };
+    let mut forged = bench.accept;
+    forged.sender_nonce ^= 1;
+    bench.give_with(restarted, &Message::AssocAccept(forged), us(2));
+    assert_eq!(bench.permits(us(2), us(2), 1).len(), 1);
+    let accept = Message::AssocAccept(bench.accept);
+    bench.give_with(restarted, &accept, us(3));
+    assert!(bench.permits(us(3), us(50), 9).is_empty());
+    let Some((header, Message::CreditRequest(_))) = bench.sent() else { panic!() };
+    assert_eq!((header.association_id, header.epoch), (AssociationId(9), Epoch(4)));
+}
+
+//~ RDCC, Credit Requests and Grants: 9cfb8b2f
+//~ RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: dbfbe6a9
+/// `CREDIT_RETURN`: what a message can't use goes back, and no less than was transmitted stays.
+#[test]
+fn a_paused_message_returns_its_credit_and_asks_again_when_resumed() {
+    let mut bench = SenderBench::up();
+    let id = bench.submit(MIB, false, Nanos(0));
+    bench.requested();
+    bench.grant(id, 8 * UNIT, 100_000, us(1));
+    assert_eq!(bench.permits(us(1), us(1) + Nanos(400), 2).len(), 2);
+    bench.sender.pause(RECEIVER, id, us(2));
+    let Some((_, Message::CreditReturn(credit))) = bench.sent() else { panic!() };
+    assert_eq!((credit.message_id, credit.new_limit), (id, Octets(2 * UNIT)));
+    assert_eq!(bench.sender.stats().credit_returned, 6 * UNIT);
+    bench.grant(id, 2 * UNIT, 100_000, us(3));
+    assert!(bench.permits(us(3), us(5000), 9).is_empty());
+    assert_eq!(bench.sent(), None);
+    bench.sender.pause(RECEIVER, id, us(5000));
+    assert_eq!(bench.sent(), None);
+    bench.sender.resume(RECEIVER, id, us(5001));
+    assert_eq!(bench.requested().message_id, id);
+    bench.grant(id, 3 * UNIT, 100_000, us(5002));
+    assert_eq!(bench.permits(us(5002), us(5050), 9).len(), 1);
+}
+
+/// In a long line of senders each turn takes about as long as the one before: no requests are repeated meanwhile.
+#[test]
+fn requests_are_thinned_to_the_time_that_credit_takes() {
+    let mut bench = SenderBench::up();
+    let id = bench.submit(MIB, false, Nanos(0));
+    bench.requested();
+    let mut limit = 0;
+    for turn in 1..=10 {
+        let at = us(350 * turn);
+        bench.permits(us(350 * (turn - 1)), at, 9);
+        let repeated = core::iter::from_fn(|| bench.sent()).count();
+        assert!(turn == 1 || repeated == 0, "turn {turn}: {repeated}");
+        limit += UNIT;
+        bench.grant(id, limit, 100_000, at);
+    }
+}
+
+/// A queue pair's first sequence number may be set before there is an association.
+#[test]
+fn a_sequence_number_set_early_is_kept() {
+    let mut bench = SenderBench::new();
+    bench.sender.set_next_msn(RECEIVER, 1, 77);
+    bench.associate(Nanos(0));
+    bench.submit(UNIT, false, Nanos(0));
+    assert_eq!(bench.requested().roce_binding().unwrap().first_msn, 77);
+}
+
+//~ RDCC, Sender Backlog Indication and Suggested Rates: 20ac3191 25f01307 86d48763
+/// RDCC, Sender Backlog Indication: every receiver that gave the credit is told its share, by the hints.
+#[test]
+fn suggested_rates_follow_the_hints_and_stay_within_the_line_rate() {
+    use rdcc::sender::{Binding, MessageSpec, Sender};
+    use wire::rdcc::ServiceHint;
+    let mut config = SenderConfig::new(MbitPerSec(100_000), peers::PORT);
+    config.backlog_threshold = Some(Octets(4 * UNIT));
+    let mut sender = Sender::new(config, [1; 32]);
+    let accept = SenderBench::new().accept;
+    let hints = [ServiceHint::LATENCY_SENSITIVE, ServiceHint::NONE, ServiceHint::THROUGHPUT_ORIENTED];
+    let give = |sender: &mut Sender, peer, sequence, message: &Message, now| {
+        let header = Header {
+            association_id: ASSOCIATION,
+            epoch: EPOCH,
+            flags: Flags::NONE,
+            sequence_number: SequenceNumber(sequence),
+        };
+        sender.handle_datagram(peer, &message.to_octets(&header), now);
+    };
+    for peer in (1..=3).map(source) {
+        sender.associate(peer, Nanos(0)).unwrap();
+        let octets = sender.poll_transmit().unwrap().octets;
+        let (_, Message::AssocRequest(request)) = wire::rdcc::decode(&octets).unwrap() else { panic!() };
+        let mut accept = accept;
+        accept.sender_nonce = request.sender_nonce;
+        give(&mut sender, peer, 1, &Message::AssocAccept(accept), us(8));
+    }
+    for (peer, hint) in (1..=3).map(source).zip(hints) {
+        let spec = MessageSpec { hint, ..MessageSpec::new(Octets(MIB), Binding::Opaque(1), 0) };
+        let id = sender.submit(peer, spec, us(8)).unwrap();
+        give(&mut sender, peer, 2, &grant(id, 2 * UNIT, 1000), us(16));
+    }
+    let statuses = |sender: &mut Sender| {
+        let mut found = std::collections::BTreeMap::new();
+        while let Some(datagram) = sender.poll_transmit() {
+            if let (_, Message::SenderStatus(status)) = wire::rdcc::decode(&datagram.octets).unwrap() {
+                found.insert(datagram.to, status);
+            }
+        }
+        found
+    };
+    let told = statuses(&mut sender);
+    let rates: Vec<u32> = told.values().map(|status| status.suggested_rate.0).collect();
+    assert_eq!(rates, [97_663 * 4 / 7, 97_663 * 2 / 7, 97_663 / 7]);
+    assert!(told.values().zip(hints).all(|(status, hint)| status.service_hint == hint));
+    assert!(
+        told.values().all(|status| status.unused_credit == Octets(2 * UNIT) && status.congestion_level > 0)
+    );
+    // Again after a smoothed round trip of 8 us, not before.
+    sender.handle_timeout(us(24) - Nanos(1));
+    assert!(statuses(&mut sender).is_empty());
+    sender.handle_timeout(us(24));
+    assert_eq!(statuses(&mut sender).len(), 3);
 }

@@ -105,6 +105,7 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Credit Requests and Grants: 02255bbe
     /// The Grant Limit that gives `fresh` more octets: a whole number of Credit Units, or the message's end.
     fn limit_after(&self, slot: u32, fresh: u64) -> u64 {
         let Some(message) = self.inbound(slot) else { return 0 };
@@ -138,6 +139,8 @@ impl Receiver {
         Held { rate: (fair + extra).min(cap), slack: 0 }
     }
 
+    //= RDCC, Credit Allocation: 972521b8
+    //= RDCC, Sender Backlog Indication and Suggested Rates: ad62ef6d
     /// The most that each active message of a sender may have: line rate, the sender's own suggestion (rule 3), and
     /// the AIMD controller (rule 2).
     fn sender_cap(&mut self, index: u32, now: Nanos) -> u64 {
@@ -153,6 +156,7 @@ impl Receiver {
         maximum.min(cap).min(capacity) / association.active.max(1)
     }
 
+    //= RDCC, Credit Allocation: 3b6e70aa
     /// A rate for a message, with the sum of all within the link; `None` when it has to wait for its turn.
     fn rate_for(&mut self, slot: u32, now: Nanos) -> Option<Held> {
         let target = self.target(slot, now);
@@ -239,6 +243,8 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Credit Requests and Grants: a099e355 f92f1bc6 6537a5ca
+    //= RDCC, Receiver Credit Budget: 6fae2f8d
     fn send_grant(&mut self, slot: u32, now: Nanos) {
         let lifetime = self.config.grant_lifetime;
         // RDCC, Receiver Credit Budget: an expired grant is reclaimed Lifetime + 2 * D_max after it was sent.
@@ -310,6 +316,7 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Credit Allocation: 4436d84d cba9fe27
     /// Puts a message in line if a worthwhile grant fits its window; otherwise its next arrival brings it here again.
     fn line_up(&mut self, slot: u32, now: Nanos) {
         let window = self.window(slot, now);

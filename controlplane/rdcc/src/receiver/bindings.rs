@@ -133,6 +133,7 @@ fn distance(to: u32, from: u32) -> u32 {
     to.wrapping_sub(from) & MSN_MASK
 }
 
+//= RDCC, Transport Bindings: 5a627df4
 fn covers(carrier: &Carrier, msn: u32) -> bool {
     distance(msn, carrier.first_msn) < u32::from(carrier.rdma_messages)
 }
@@ -154,6 +155,7 @@ mod tests {
         Carrier::roce(RoceBinding { destination_qp: 7, first_msn, rdma_messages })
     }
 
+    //~ RDCC, Transport Bindings: 482988db 5a627df4
     /// RDCC, Transport Bindings: a range of message sequence numbers, wrapping at 24 bits.
     #[test]
     fn a_range_covers_its_first_and_last_number_and_not_the_next() {

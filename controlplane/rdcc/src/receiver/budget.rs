@@ -55,6 +55,7 @@ impl Budget {
         self.check(fits);
     }
 
+    //= RDCC, Receiver Credit Budget: 784c0926
     fn check(&mut self, fits: bool) {
         let outstanding = self.outstanding();
         self.peak = self.peak.max(outstanding);
@@ -93,6 +94,7 @@ fn moved(sum: u64, before: u64, after: u64) -> (u64, bool) {
 mod tests {
     use super::*;
 
+    //~ RDCC, Receiver Credit Budget: 784c0926
     /// RDCC, Receiver Credit Budget: the sum may reach G and not pass it.
     #[test]
     fn reaching_a_limit_is_no_violation_and_passing_it_is() {

@@ -83,6 +83,9 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
+    //= RDCC, Operational Considerations: 3ece9df8 e66dcc37 11a2ad92 68a20b80 dab358a0 a7df5152
+    //= RDCC, Operational Considerations: 79d1cc08
+    //= RDCC, Receiver Credit Budget: 4b855951
     /// The document's guidance for a link and its base round-trip time: G = 2 BDP, `G_u` = G/4, U = `G_u`/8, J = one
     /// round trip, lifetime 4 round trips and at least 100 us, `T_upd` = one round trip, alpha = 1 % of the link, beta = 0.5.
     pub fn new(link_rate: MbitPerSec, base_rtt: Nanos, credit_unit: Octets) -> Self {
@@ -274,6 +277,7 @@ pub enum ReceiverEvent {
     },
 }
 
+//= RDCC, Operational Considerations: a04cab46
 /// Counters of a receiver (RDCC, Operational Considerations).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStats {

@@ -16,6 +16,7 @@ use super::rate::{Aimd, LEAST_SIGNAL};
 use super::{Receiver, ReceiverEvent, Timer};
 
 impl Receiver {
+    //= RDCC, Error Handling and Recovery: c70ea12f 05f5e7bb
     /// Takes the UDP payload of a datagram that came to the RDCC port from `from`. What isn't for a receiver, can't be
     /// decoded or is stale is ignored and counted.
     pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
@@ -46,6 +47,7 @@ impl Receiver {
         self.allocate(now);
     }
 
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: c9a4079a
     //= RDCC, Error Handling and Recovery: 1b56e178
     /// A message of unknown Type is discarded; one of an established association is answered, to the bound address,
     /// and no other is.
@@ -60,6 +62,10 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Credit Allocation: 86d7a7ec
+    //= RDCC, Common Header: 2c99ee26
+    //= RDCC, Error Handling and Recovery: 0e5d708c
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 87d809e2
     fn handle_associated(&mut self, from: SocketAddr, header: Header, message: &RdccMessage, now: Nanos) {
         let known = self.by_id.get(&header.association_id).copied();
         let Some(index) = known.filter(|_| header.epoch == self.config.epoch) else {
@@ -90,6 +96,9 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Association Establishment: 0e584cb0 cfb817c6
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 86829dd5
+    //= RDCC, Security Considerations: 3a83bfa6
     fn assoc_request(&mut self, from: SocketAddr, header: Header, request: &AssocRequest, now: Nanos) {
         if let Some(&index) = self.by_origin.get(&(from, request.sender_nonce)) {
             if let Some(association) = self.association_mut(index) {
@@ -166,6 +175,7 @@ impl Receiver {
         index
     }
 
+    //= RDCC, Association Establishment: 020c8cf4
     /// RDCC, Association Establishment: an association without traffic for the idle time is removed, and all of its
     /// credit reclaimed.
     pub(super) fn remove_if_idle(&mut self, index: u32, now: Nanos) {
@@ -197,6 +207,8 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Credit Allocation: c2b49b43
+    //= RDCC, On-Path Congestion Reporting: a1d27b43 bec94080 34d70df5
     /// RDCC, On-Path Congestion Reporting: only from configured nodes, only toward the receiver, only for flows of our
     /// senders; it lowers that sender's rate and can't raise anything.
     fn report(&mut self, from: IpAddr, report: &CongestionReport, now: Nanos) {

@@ -13,6 +13,7 @@ use super::{DataArrival, OpaqueArrival, Receiver, ReceiverEvent, Timer};
 const REMEMBERED_MESSAGES: usize = 1024;
 
 impl Receiver {
+    //= RDCC, Transport Bindings: 482988db
     /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
     pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {
         let DataArrival { from, qp, msn, octets, ce } = arrival;
@@ -38,6 +39,7 @@ impl Receiver {
         self.allocate(now);
     }
 
+    //= RDCC, Error Handling and Recovery: f15e4b7f
     /// Counts octets of a message.
     pub(super) fn receive(&mut self, slot: u32, octets: u64, ce: bool, now: Nanos) {
         let Some(message) = self.inbound_mut(slot) else { return };
@@ -89,6 +91,8 @@ impl Receiver {
         self.settle(slot, now);
     }
 
+    //= RDCC, Credit Allocation: c2b49b43
+    //= RDCC, On-Path Congestion Reporting: e5bde4be
     /// Congestion signals in the data itself: marks, and the delay of a round trip (RDCC, Credit Allocation, rule 2).
     fn observe(&mut self, index: u32, octets: u64, ce: bool, rtt: Option<Nanos>, now: Nanos) {
         let (hear, target, interval) = (self.config.hear, self.config.delay_target, self.aimd.interval);
@@ -184,6 +188,7 @@ impl Receiver {
         self.settle(slot, now);
     }
 
+    //= RDCC, Unscheduled Transmission: c53a0b0d
     /// An unscheduled reservation ran out before its data came.
     pub(super) fn release_reservation(&mut self, slot: u32, now: Nanos) {
         let Some(message) = self.inbound_mut(slot).filter(|message| message.reserved) else { return };

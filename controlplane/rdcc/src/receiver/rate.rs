@@ -45,6 +45,7 @@ impl Aimd {
         self.signalled_at = now;
     }
 
+    //= RDCC, Credit Allocation: 91349aea 5242f214
     /// Decreases once per `T_upd` if there was a signal; `current` is the rate in force for this sender where no cap is.
     /// Gives true when the cap fell.
     pub(super) fn update(&mut self, current: u64, parameters: &AimdParameters, now: Nanos) -> bool {
@@ -108,6 +109,7 @@ mod tests {
         aimd.cap(100_000, &PARAMETERS, Nanos(now)).unwrap()
     }
 
+    //~ RDCC, Credit Allocation: 91349aea 5242f214
     /// RDCC, Credit Allocation: `r = max(R_min, r * (1 - beta * s))`.
     #[test]
     fn a_signal_decreases_in_proportion_to_its_strength_down_to_the_minimum() {
@@ -148,6 +150,7 @@ mod tests {
         assert_eq!(aimd.cap(100_000, &PARAMETERS, Nanos(50_000 + 900 * 10_000)), None);
     }
 
+    //~ RDCC, On-Path Congestion Reporting: 34d70df5
     /// RDCC, On-Path Congestion Reporting: nothing is raised in response to a report.
     #[test]
     fn a_suggestion_lowers_and_never_raises() {

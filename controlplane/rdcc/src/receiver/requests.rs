@@ -11,6 +11,10 @@ use super::message::Inbound;
 use super::{Receiver, ReceiverEvent, Timer};
 
 impl Receiver {
+    //= RDCC, Error Handling and Recovery: e0f6794c
+    //= RDCC, Security Considerations: fe355f68 3a83bfa6
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: f233043e 02e3c4ac fc69c784
+    //= RDCC, Transport Bindings: 878ec657
     pub(super) fn credit_request(&mut self, index: u32, request: &CreditRequest, now: Nanos) {
         let id = request.message_id.0;
         let maximum = self.config.max_pending_messages;
@@ -49,6 +53,8 @@ impl Receiver {
         }
     }
 
+    //= RDCC, CREDIT_REQUEST: 404c4441 96287222
+    //= RDCC, Unscheduled Transmission: dca002e6
     fn new_request(&mut self, index: u32, request: &CreditRequest, carrier: Carrier, now: Nanos) {
         // Numbers are used once, so a message whose numbers are taken over was given up: its CANCEL got lost.
         if let Some(from) = self.association_mut(index).map(|association| association.from.ip()) {
@@ -118,7 +124,10 @@ impl Receiver {
         let (index, before) = (message.association, message.carrier);
         let announced = request.unscheduled_sent.0;
         // A conversion only lowers what was announced; the reservation shrinks to what was really sent.
-        message.announced = message.announced.min(announced);
+        // Credit counts from its end, so it stands once there was any: lowered then, it would make that credit larger.
+        if message.issued == 0 {
+            message.announced = message.announced.min(announced);
+        }
         message.wants = message.announced < message.length;
         message.deadline = message.deadline.min(deadline(request.deadline, now));
         message.carrier = carrier;
@@ -173,6 +182,8 @@ impl Receiver {
         }
     }
 
+    //= RDCC, Credit Requests and Grants: d3c17bd0
+    //= RDCC, Receiver Credit Budget: 6fae2f8d
     /// Stops serving a message; its credit stays charged until what was sent under it must have arrived.
     fn abandon(&mut self, slot: u32, now: Nanos) {
         let reclaim = now + self.config.d_max + self.config.d_max;

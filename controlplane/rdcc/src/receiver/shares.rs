@@ -114,6 +114,7 @@ mod tests {
         Held { rate, slack }
     }
 
+    //~ RDCC, Credit Allocation: 3b6e70aa
     /// RDCC, Credit Allocation, rule 1.
     #[test]
     fn the_capacity_may_be_reached_and_passing_it_is_counted() {

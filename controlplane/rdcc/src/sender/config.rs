@@ -5,6 +5,7 @@ use core::net::{IpAddr, SocketAddr};
 use wire::rdcc::{MessageId, Reason, ServiceHint};
 use wire::units::{MbitPerSec, Micros, Nanos, Octets};
 
+//= RDCC, Port Configuration: da4a127b
 /// Configuration of a [`super::Sender`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SenderConfig {

@@ -13,6 +13,7 @@ use super::message::State;
 use super::{Key, Sender, SenderEvent, Timer};
 
 impl Sender {
+    //= RDCC, Error Handling and Recovery: c70ea12f 05f5e7bb
     /// Takes the UDP payload of a datagram that came to the RDCC port from `from`. What isn't for a sender, can't be
     /// decoded, is stale or of another association is ignored and counted.
     pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
@@ -53,6 +54,7 @@ impl Sender {
         }
     }
 
+    //= RDCC, Common Header: 2c99ee26
     /// RDCC, Common Header: of this association and epoch, and newer than everything processed.
     fn is_current(&mut self, index: u32, header: Header) -> bool {
         let association = self.association(index);
@@ -90,6 +92,9 @@ impl Sender {
         }
     }
 
+    //= RDCC, CREDIT_GRANT: bfe331a3
+    //= RDCC, Credit Requests and Grants: 228641b5
+    //= RDCC, Sender Message State Machine: 53a28436
     fn grant(&mut self, key: Key, grant: &CreditGrant, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];
         let parameters = association.parameters;
@@ -123,9 +128,7 @@ impl Sender {
             && message.covers_next_post(parameters.credit_unit)
         {
             message.state = State::Scheduled;
-            // Ours: a wait that made requests necessary is likely to come again in a long line of senders; the backoff
-            // goes back step by step, or each turn would cost as many requests as the first.
-            message.repetitions = message.repetitions.saturating_sub(1);
+            message.repetitions = association.rtt.doublings_beyond(now - message.waiting_since);
             self.timers.clear(Timer::Request(key));
         }
         let Some(message) = self.message(key) else { return };
@@ -138,6 +141,7 @@ impl Sender {
         }
     }
 
+    //= RDCC, Sender Message State Machine: 0d9a4006
     fn done(&mut self, key: Key, now: Nanos) {
         let peer = self.association(key.0).peer;
         // Ours: completes any live state, not only DRAINED; the receiver has the octets.
@@ -153,6 +157,8 @@ impl Sender {
         self.check_backlog(now);
     }
 
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 16c513f9
+    //= RDCC, Sender Message State Machine: 9f0e68bc 86ef7019
     /// The rows of the state table for ERROR.
     fn error(&mut self, index: u32, error: &ErrorMessage, now: Nanos) {
         match error.reason {
@@ -167,6 +173,7 @@ impl Sender {
         }
     }
 
+    //= RDCC, On-Path Congestion Reporting: a1d27b43 bec94080 34d70df5
     /// RDCC, On-Path Congestion Reporting: at a sender a report can only stop unscheduled transmission.
     fn report(&mut self, from: SocketAddr, report: &CongestionReport, now: Nanos) {
         let believed = self.config.hear_reports

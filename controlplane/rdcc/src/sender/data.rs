@@ -81,6 +81,10 @@ impl Sender {
         None
     }
 
+    //= RDCC, Unscheduled Transmission: 24170a25
+    //= RDCC, Credit Requests and Grants: 308be8c7
+    //= RDCC, Traffic Classes and Pool Credit: 07476ba2
+    //= RDCC, Transport Bindings: 8fd1f8de
     pub(super) fn post(&mut self, key: Key, from_pool: bool, now: Nanos) -> Option<SendPermit> {
         let association = &mut self.associations[key.0 as usize];
         let unit = association.parameters.credit_unit;
@@ -129,6 +133,7 @@ impl Sender {
         Some(permit)
     }
 
+    //= RDCC, Sender Message State Machine: c32ce1b3 51b13510 5c5ad919
     /// What a post changes: the queue pair's count, the credit, the state.
     fn posted(&mut self, key: Key, from_pool: bool, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];

@@ -33,6 +33,7 @@ impl Sender {
         self.timers.set(Timer::Establish(index), now + backoff);
     }
 
+    //= RDCC, Association Establishment: 6e317d80
     pub(super) fn repeat_establishment(&mut self, index: u32, now: Nanos) {
         let Phase::Requesting { attempts, .. } = self.association(index).phase else { return };
         if attempts < MAXIMUM_ATTEMPTS {
@@ -63,6 +64,8 @@ impl Sender {
         }
     }
 
+    //= RDCC, Association Establishment: 65456b12
+    //= RDCC, Sender Message State Machine: 6b3a5d58
     pub(super) fn accepted(&mut self, index: u32, header: Header, accept: &AssocAccept, now: Nanos) {
         let association = self.association(index);
         // A new Epoch, and anything else in ASSOC_ACCEPT, counts only with the current nonce.
@@ -134,6 +137,8 @@ impl Sender {
         self.send(index, Flags::UPDATE_ACKNOWLEDGMENT, &RdccMessage::AssocRequest(acknowledgment));
     }
 
+    //= RDCC, Association Establishment: 583f1679
+    //= RDCC, Sender Message State Machine: 6b3a5d58
     /// ERROR with `UNKNOWN_ASSOCIATION`: all credit is void; establish again, then request again.
     pub(super) fn lost(&mut self, index: u32, now: Nanos) {
         // A fresh nonce keeps late answers to the old one out.

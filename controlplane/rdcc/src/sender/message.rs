@@ -53,8 +53,10 @@ pub(super) struct Message {
     pub(super) first_msn: u32,
     /// When the request went whose answer gives a round-trip sample.
     pub(super) sampled_at: Option<Nanos>,
-    /// Requests repeated since credit last ended.
+    /// How often the request timeout has doubled.
     pub(super) repetitions: u32,
+    /// Since when it has waited for credit.
+    pub(super) waiting_since: Nanos,
     /// Its place in the send queue.
     pub(super) queued_at: Option<Nanos>,
     /// The application can't send it now and has given its credit back.
@@ -80,6 +82,7 @@ impl Message {
             first_msn: 0,
             sampled_at: None,
             repetitions: 0,
+            waiting_since: Nanos(0),
             queued_at: None,
             paused: false,
             service: 0,

@@ -119,6 +119,7 @@ impl Sender {
         self.association_with(peer, now).map(|_| ())
     }
 
+    //= RDCC, Credit Requests and Grants: cacc0909
     /// Hands over a message. It starts when the association is up.
     ///
     /// # Errors
@@ -238,6 +239,8 @@ impl Sender {
         Some(message.spec.length.0 - message.transmitted)
     }
 
+    //= RDCC, Association Establishment: 405bac17 ebb42475
+    //= RDCC, Port Configuration: 81175ba1
     fn association_with(&mut self, peer: SocketAddr, now: Nanos) -> Result<u32, SubmitError> {
         if peer.port() != self.config.rdcc_port {
             return Err(SubmitError::NotTheRdccPort { peer, rdcc_port: self.config.rdcc_port });

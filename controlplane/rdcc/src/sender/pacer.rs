@@ -33,6 +33,7 @@ impl Pacer {
         self.due = self.due.max(now).min(latest);
     }
 
+    //= RDCC, Credit Requests and Grants: 23844cc8
     /// The earliest time for `octets` more, at most one unit.
     pub(super) fn next(&self, octets: u64, unit: u64) -> Nanos {
         let mut at = self.due.saturating_sub(time(self.rate, unit * (BURST_UNITS - 1)));
@@ -79,6 +80,7 @@ mod tests {
             .collect()
     }
 
+    //~ RDCC, Credit Requests and Grants: 23844cc8
     /// RDCC, Credit Requests and Grants, rule 4.
     #[test]
     fn no_window_of_ten_units_time_holds_more_than_ten_units() {

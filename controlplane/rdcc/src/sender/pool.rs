@@ -61,6 +61,8 @@ impl Association {
 }
 
 impl Sender {
+    //= RDCC, Credit Requests and Grants: ee9c1c3f
+    //= RDCC, CREDIT_GRANT: bfe331a3
     /// A grant with the POOL flag.
     pub(super) fn pool_grant(&mut self, index: u32, grant: &CreditGrant, now: Nanos) {
         let association = &mut self.associations[index as usize];
@@ -101,9 +103,11 @@ impl Sender {
             }
         }
         for id in covered {
-            if let Some(message) = self.message((index, id)) {
+            let association = self.association(index);
+            let rtt = association.rtt;
+            if let Some(message) = association.messages.get_mut(&id) {
                 message.state = State::Scheduled;
-                message.repetitions = message.repetitions.saturating_sub(1);
+                message.repetitions = rtt.doublings_beyond(now - message.waiting_since);
             }
             self.timers.clear(Timer::Request((index, id)));
         }
@@ -138,6 +142,7 @@ impl Sender {
         self.send(index, Flags::NONE, &RdccMessage::CreditReturn(credit));
     }
 
+    //= RDCC, Credit Requests and Grants: 398e555d 13ed15f9
     /// The Lifetime of the newest pool grant is over: its credit must not be used any more.
     pub(super) fn pool_lifetime_elapsed(&mut self, index: u32, now: Nanos) {
         let association = self.association(index);

@@ -12,6 +12,9 @@ use super::message::{Message, State};
 use super::{Key, MSN_MASK, Sender, SenderEvent, Timer};
 
 impl Sender {
+    //= RDCC, Transmission Mode Selection: 7d96fb3b 992c3ffc 932edb73 0befa1bc
+    //= RDCC, Unscheduled Transmission: dcd81fe4 8b1d1b42 01a18bc4
+    //= RDCC, Sender Message State Machine: 07d60f08 7b355fbd
     /// NEW: chooses the mode (RDCC, Transmission Mode Selection).
     pub(super) fn begin(&mut self, key: Key, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];
@@ -39,6 +42,7 @@ impl Sender {
         } else {
             message.state = State::Waiting;
         }
+        message.waiting_since = now;
         self.enter_queue_pair(key);
         // Rule 2: the request goes no later than the first data; here it precedes the start delay.
         self.request(key, now);
@@ -87,12 +91,15 @@ impl Sender {
     pub(super) fn request_now(&mut self, key: Key, now: Nanos) {
         if let Some(message) = self.message(key) {
             message.repetitions = 0;
+            message.waiting_since = now;
         }
         // A deadline only moves later by itself; the repetition of before must not linger.
         self.timers.clear(Timer::Request(key));
         self.request(key, now);
     }
 
+    //= RDCC, Sender Message State Machine: a8757873 41085f65
+    //= RDCC, Credit Requests and Grants: 0601b6c8
     /// WAITING and DRAINED: the request timeout.
     pub(super) fn repeat_request(&mut self, key: Key, now: Nanos) {
         let paused = self.message(key).is_some_and(|message| message.paused);
@@ -111,12 +118,15 @@ impl Sender {
         if message.state == State::Drained {
             message.repetitions = 0;
         }
+        message.waiting_since = now;
         message.sampled_at = None;
         let timeout = association.rtt.request_timeout(message.repetitions);
         self.timers.clear(Timer::Request(key));
         self.timers.set(Timer::Request(key), now + timeout);
     }
 
+    //= RDCC, Credit Requests and Grants: 398e555d 13ed15f9
+    //= RDCC, Sender Message State Machine: ca110e02
     /// SCHEDULED: the Lifetime elapsed; the credit must not be used any more, fresh credit is requested (rule 3 of
     /// Credit Requests and Grants).
     pub(super) fn lifetime_elapsed(&mut self, key: Key, now: Nanos) {
@@ -132,6 +142,8 @@ impl Sender {
         self.request_now(key, now);
     }
 
+    //= RDCC, Unscheduled Transmission: 5eaf5cf3 a77612f9
+    //= RDCC, Sender Message State Machine: 37009f5c
     /// UNSCHED: a report or a link pause stops the transmission and converts the remainder (rule 5 of Unscheduled
     /// Transmission). The document stops it on any report, so every association's message is stopped.
     pub(super) fn stop_unscheduled(&mut self, now: Nanos) {
@@ -150,6 +162,8 @@ impl Sender {
         }
     }
 
+    //= RDCC, Credit Requests and Grants: 9cfb8b2f
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: dbfbe6a9
     /// What [`Sender::pause`] does.
     pub(super) fn pause_message(&mut self, key: Key, now: Nanos) {
         let association = self.association(key.0);
@@ -190,6 +204,8 @@ impl Sender {
         }
     }
 
+    //= RDCC, Credit Requests and Grants: d3c17bd0
+    //= RDCC, MSG_DONE, CANCEL, CREDIT_RETURN, and ERROR: 8d856703
     /// The application gives a message up.
     pub(super) fn cancel_message(&mut self, key: Key, now: Nanos) {
         let Some(state) = self.state(key) else { return };
@@ -328,6 +344,7 @@ mod tests {
     use rand_chacha::ChaCha20Rng;
     use rand_chacha::rand_core::SeedableRng;
 
+    //~ RDCC, Unscheduled Transmission: dcd81fe4
     /// RDCC, Unscheduled Transmission, rule 1: uniform over [0, J], both ends included.
     #[test]
     fn the_start_delay_covers_its_range_evenly() {

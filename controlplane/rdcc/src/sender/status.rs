@@ -41,6 +41,7 @@ impl Sender {
         }
     }
 
+    //= RDCC, Sender Backlog Indication and Suggested Rates: 9c867116
     /// The smallest `N_cu` of the receivers that hold us to one, or the configured value if smaller.
     fn threshold(&self) -> u64 {
         let advertised =
@@ -48,6 +49,7 @@ impl Sender {
         advertised.chain(self.config.backlog_threshold.map(|octets| octets.0)).min().unwrap_or(u64::MAX)
     }
 
+    //= RDCC, Sender Backlog Indication and Suggested Rates: 941a9ff4 86d48763
     pub(super) fn check_backlog(&mut self, now: Nanos) {
         let over = self.unused > self.least_threshold && self.unused > self.threshold();
         if over == self.congested {
@@ -68,6 +70,7 @@ impl Sender {
         }
     }
 
+    //= RDCC, Sender Backlog Indication and Suggested Rates: 20ac3191 25f01307
     fn tell_receivers(&mut self, now: Nanos) {
         let threshold = self.threshold();
         // 0 at the threshold, 255 at twice the threshold and above; never 0 while the condition holds.
@@ -78,7 +81,8 @@ impl Sender {
         let mut repeat = Nanos(u64::MAX);
         for index in told {
             let hint = self.dominant_hint(index);
-            let rate = u64::from(self.config.line_rate.0) * share(hint) / total.max(1);
+            let unit = self.associations[index as usize].parameters.credit_unit;
+            let rate = self.payload_rate(unit) * share(hint) / total.max(1);
             let rate = MbitPerSec(u32::try_from(rate).unwrap_or(u32::MAX).max(1));
             let association = self.association(index);
             repeat = repeat.min(association.rtt.smoothed());
@@ -88,6 +92,11 @@ impl Sender {
             }
         }
         self.timers.set(Timer::Status, now + repeat.max(Nanos(1000)));
+    }
+
+    /// What the link carries beside headers: Pacing Rates count payload, so suggestions do too.
+    fn payload_rate(&self, unit: u64) -> u64 {
+        u64::from(self.config.line_rate.0) * unit / (unit + self.config.unit_overhead.0).max(1)
     }
 
     /// One final status with Congestion Level zero to everybody who was told of congestion.

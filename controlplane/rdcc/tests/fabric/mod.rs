@@ -12,7 +12,8 @@ use rdcc::receiver::{DataArrival, Receiver, ReceiverConfig, ReceiverEvent};
 use rdcc::sender::{Binding, MessageSpec, SendPermit, Sender, SenderConfig, SenderEvent};
 use rdcc::{DEFAULT_UNIT_OVERHEAD, Datagram};
 use wire::rdcc::{
-    AssociationId, CongestionReport, Direction, Epoch, Flags, FlowAddresses, Header, Message, SequenceNumber,
+    AssociationId, CongestionReport, Direction, Epoch, Flags, FlowAddresses, Header, Message, MessageId,
+    SequenceNumber,
 };
 use wire::units::{MbitPerSec, Nanos, Octets, Octets32};
 
@@ -159,9 +160,14 @@ impl Fabric {
         let destination_qp = if unscheduled { UNSCHEDULED_QP } else { SCHEDULED_QP };
         let mut spec = MessageSpec::new(Octets(length), Binding::RoceV2 { destination_qp }, tag);
         spec.allow_unscheduled = unscheduled;
-        self.senders[from].submit(receiver_address(to), spec, self.now).unwrap();
-        self.started.insert((from, tag), self.now);
+        self.submit_spec(from, to, spec);
+    }
+
+    pub fn submit_spec(&mut self, from: usize, to: usize, spec: MessageSpec) -> MessageId {
+        let id = self.senders[from].submit(receiver_address(to), spec, self.now).unwrap();
+        self.started.insert((from, spec.tag), self.now);
         self.service(true, from);
+        id
     }
 
     fn push(&mut self, at: Nanos, event: Event) {
