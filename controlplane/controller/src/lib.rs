@@ -7,8 +7,11 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+pub mod describe;
 pub mod desired;
 pub mod diff;
+pub mod keeper;
 pub mod machine;
 pub mod pipeline;
+pub mod plan;
 pub mod topology;

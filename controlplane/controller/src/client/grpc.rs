@@ -87,7 +87,10 @@ impl Task {
     /// What the switch sent by itself.
     fn hear(&mut self, event: Option<SwitchEvent>) -> Option<Event> {
         match event {
-            Some(SwitchEvent::Arbitration(arbitration)) => Some(Event::Primary(arbitration.primary)),
+            Some(SwitchEvent::Arbitration(told)) if !told.primary && !told.primary_exists => {
+                Some(Event::Vacant { election_id: told.election_id })
+            }
+            Some(SwitchEvent::Arbitration(told)) => Some(Event::Primary(told.primary)),
             Some(SwitchEvent::PacketIn(packet)) => Some(Event::PacketIn(packet)),
             Some(SwitchEvent::Digest(digest)) => Some(Event::Digest(digest)),
             Some(SwitchEvent::Closed(status)) => {
@@ -145,14 +148,24 @@ impl Task {
     }
 
     async fn arbitrate(&mut self, election_id: u128) -> Result<Reply, RequestError> {
-        let primary = if let Some(client) = &mut self.client {
-            client.arbitrate(election_id).await.map_err(failed)?.primary
+        let client = if let Some(client) = &mut self.client {
+            client.arbitrate(election_id).await.map_err(failed)?;
+            client
         } else {
             let options = Options { election_id, ..self.options.clone() };
-            let client = Client::connect(&self.address, options).await.map_err(failed)?;
-            self.client.insert(client).is_primary()
+            let channel = super::observe::channel(&self.address, options.timeout).await?;
+            self.client.insert(Client::over(channel, options).await.map_err(failed)?)
         };
-        Ok(Reply::Arbitration { primary })
+        // By the specification a switch remembers the highest id of all who were ever primary, and a lower one is
+        // refused even if nobody is left. BMv2 promotes whoever is next.
+        if let Some(told) = client.arbitration()
+            && !told.primary
+            && !told.primary_exists
+        {
+            let claim = super::claim(told.election_id, election_id);
+            client.arbitrate(claim).await.map_err(failed)?;
+        }
+        Ok(Reply::Arbitration { primary: client.is_primary() })
     }
 }
 

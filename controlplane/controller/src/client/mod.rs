@@ -5,6 +5,7 @@
 
 pub mod grpc;
 pub mod in_process;
+pub mod observe;
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::pipeline::Pipeline;
 
 pub use grpc::GrpcClient;
 pub use in_process::{InProcessClient, Programs, Target};
+pub use observe::{Observer, Primaryship};
 
 /// Tells a reply's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,6 +100,12 @@ impl fmt::Display for FailedUpdate {
     }
 }
 
+/// The election id with which to become primary where nobody is, and `seen` is the highest id there ever was. Of
+/// several controllers that claim the same vacancy each has its own, and the order among them stays.
+pub(crate) fn claim(seen: u128, own: u128) -> u128 {
+    seen.saturating_add(own.max(1))
+}
+
 fn first(failed: &[FailedUpdate]) -> String {
     failed.first().map(ToString::to_string).unwrap_or_default()
 }
@@ -114,6 +122,11 @@ pub enum Event {
     },
     /// Primaryship changed without being asked for.
     Primary(bool),
+    /// Nobody is primary any more; the highest election id that the switch has seen.
+    Vacant {
+        /// A new primary's must be at least this.
+        election_id: u128,
+    },
     /// A packet for the controller.
     PacketIn(PacketIn),
     /// A digest list.

@@ -13,8 +13,10 @@ use super::DesiredError;
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Match {
     Exact(u64),
-    Prefix(u32, i32),
+    Prefix(u128, i32),
     Range(u64, u64),
+    Wide(u128),
+    Masked(u128, u128),
 }
 
 /// What an entry does.
@@ -55,14 +57,26 @@ impl Builder<'_> {
 
     /// An entry of a table, its key by field names.
     pub fn entry(self, table: &str, key: &[(&str, Match)], act: Act) -> Result<Entity, DesiredError> {
+        // All our ranges are disjoint: any priority does, but none is refused.
+        self.prioritised(table, key, act, 1)
+    }
+
+    /// As [`Builder::entry`]; where several match, the highest priority decides.
+    pub fn prioritised(
+        self,
+        table: &str,
+        key: &[(&str, Match)],
+        act: Act,
+        priority: i32,
+    ) -> Result<Entity, DesiredError> {
         let table = self.index.tables.find(table)?;
         let mut matches = key
             .iter()
             .map(|(field, value)| field_match(table, field, *value))
             .collect::<Result<Vec<_>, _>>()?;
         matches.sort_by_key(|field| field.field_id);
-        // All our ranges are disjoint: any priority does, but none is refused.
-        let priority = i32::from(table.fields.iter().any(|field| field.kind.needs_priority()));
+        let priority =
+            if table.fields.iter().any(|field| field.kind.needs_priority()) { priority } else { 0 };
         Ok(table_entity(TableEntry {
             table_id: table.id,
             r#match: matches,
@@ -158,14 +172,22 @@ fn table_action(act: Act) -> TableAction {
 fn field_match(table: &Table, name: &str, value: Match) -> Result<FieldMatch, DesiredError> {
     let field = table.fields.iter().find(|field| field.name == name);
     let field = field.ok_or_else(|| missing("key", name, &table.name))?;
-    let octets = |value: u64| sized(&bytes::encode(u128::from(value)), field.width, &table.name, name);
+    let wide = |value: u128| sized(&bytes::encode(value), field.width, &table.name, name);
+    let octets = |value: u64| wide(u128::from(value));
     let field_match_type = match (value, field.kind) {
         (Match::Exact(value), MatchKind::Exact) => {
             field_match::FieldMatchType::Exact(field_match::Exact { value: octets(value)? })
         }
         (Match::Prefix(value, prefix_len), MatchKind::Lpm) => {
-            let value = octets(u64::from(value))?;
+            let value = wide(value)?;
             field_match::FieldMatchType::Lpm(field_match::Lpm { value, prefix_len })
+        }
+        (Match::Wide(value), MatchKind::Exact) => {
+            field_match::FieldMatchType::Exact(field_match::Exact { value: wide(value)? })
+        }
+        (Match::Masked(value, mask), MatchKind::Ternary) => {
+            let (value, mask) = (wide(value)?, wide(mask)?);
+            field_match::FieldMatchType::Ternary(field_match::Ternary { value, mask })
         }
         (Match::Range(low, high), MatchKind::Range) => {
             let (low, high) = (octets(low)?, octets(high)?);

@@ -3,6 +3,7 @@
 mod builder;
 mod degree;
 mod fair_share;
+mod policies;
 mod profiles;
 mod routes;
 
@@ -11,7 +12,7 @@ use p4runtime::index::IndexError;
 use p4runtime::p4::v1::{Entity, entity};
 
 use crate::pipeline::REPORT_CLONE_SESSION;
-use crate::topology::{Role, Switch, Topology};
+use crate::topology::{Origin, Role, Switch, Topology, Trust};
 use builder::{Act, Builder, Match};
 
 pub use degree::{DegreeRange, degree, degree_ranges};
@@ -33,6 +34,8 @@ const MIN_BURST: u64 = 64;
 pub struct Desired {
     /// Table entries, default actions, action profile members and groups, meters and clone sessions.
     pub entities: Vec<Entity>,
+    /// The part of the topology that each of the entities follows from, in their order.
+    pub origins: Vec<Origin>,
     /// Which profile number each set of thresholds and service rate has on this switch.
     pub profiles: Vec<ProfileNumber>,
 }
@@ -76,20 +79,30 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
     let name = switch;
     let switch = topology.switches.get(name).ok_or_else(|| DesiredError::NoSwitch(name.to_owned()))?;
     let builder = Builder { index };
-    let mut entities = vec![reporter(topology, switch, builder)?];
-    entities.push(Builder::clone_session(REPORT_CLONE_SESSION, switch.clone_port));
-    entities.extend(dscp_map(topology, builder)?);
+    let of_switch = || Origin::Switch(name.to_owned());
+    let mut all: Vec<Sourced> = vec![(reporter(topology, switch, builder)?, of_switch())];
+    all.push((Builder::clone_session(REPORT_CLONE_SESSION, switch.clone_port), of_switch()));
+    all.extend(dscp_map(topology, builder)?);
     for (port, peer) in &switch.ports {
-        entities.push(port_trust(*port, builder)?);
+        let boundary = switch.port_options.get(port).is_some_and(|options| options.trust == Trust::Boundary);
+        // A port without an entry is one that isn't believed.
+        if !boundary {
+            all.push((port_trust(*port, builder)?, Origin::Link(peer.link)));
+        }
         let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
-        entities.push(report_meter(*port, rate_bps, builder)?);
+        all.push((report_meter(*port, rate_bps, builder)?, Origin::Link(peer.link)));
     }
-    entities.extend(routes::entries(topology, name, switch, builder)?);
+    all.extend(routes::entries(topology, name, switch, builder)?);
     let profiles = profiles::numbers(topology, name, switch)?;
-    entities.extend(profiles::entries(topology, name, switch, &profiles, builder)?);
+    all.extend(profiles::entries(topology, name, switch, &profiles, builder)?);
+    all.extend(policies::entries(topology, switch, builder)?);
+    let (entities, origins): (Vec<Entity>, Vec<Origin>) = all.into_iter().unzip();
     check_capacity(name, &entities, index)?;
-    Ok(Desired { entities, profiles })
+    Ok(Desired { entities, origins, profiles })
 }
+
+/// An entity and the part of the topology that it follows from.
+type Sourced = (Entity, Origin);
 
 fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     let ports = topology.domain.ports;
@@ -98,7 +111,7 @@ fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Resul
         &[
             ("reporter_id", u128::from(switch.reporter_id)),
             ("ipv4_address", u128::from(u32::from(switch.address))),
-            ("ipv6_address", 0),
+            ("ipv6_address", switch.ipv6.map_or(0, u128::from)),
             ("rdcc_port", u128::from(ports.rdcc)),
             ("crem_port", u128::from(ports.crem)),
             ("scone_port", u128::from(ports.scone)),
@@ -107,7 +120,7 @@ fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Resul
     builder.default_action("reporter", action)
 }
 
-fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Entity>, DesiredError> {
+fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
     let entry = |entry: &crate::topology::DscpEntry| {
         let action = builder.action(
             "set_class",
@@ -117,12 +130,13 @@ fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Entity>, De
                 ("queue", u128::from(entry.queue)),
             ],
         )?;
-        builder.entry("dscp_map", &[("dscp", Match::Exact(u64::from(entry.dscp)))], Act::Action(action))
+        let key = [("dscp", Match::Exact(u64::from(entry.dscp)))];
+        Ok((builder.entry("dscp_map", &key, Act::Action(action))?, Origin::Dscp(entry.dscp)))
     };
     topology.domain.dscp.iter().map(entry).collect()
 }
 
-/// Every linked port lies inside the domain.
+/// A port inside the domain.
 fn port_trust(port: u16, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     let action = builder.action("set_trust", &[("dscp", 1), ("control", 1)])?;
     builder.entry("port_trust", &[("ingress_port", Match::Exact(u64::from(port)))], Act::Action(action))

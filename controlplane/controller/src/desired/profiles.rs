@@ -1,13 +1,11 @@
 //! Queue profiles: their numbers, and the tables that are looked up by these.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use p4runtime::p4::v1::Entity;
-
-use crate::topology::{Profile, Switch, Topology};
+use crate::topology::{Origin, Profile, Switch, Topology};
 
 use super::builder::{Act, Builder, Match};
-use super::{DesiredError, degree_ranges, reported, share_ranges};
+use super::{DesiredError, Sourced, degree_ranges, reported, share_ranges};
 
 /// How many profiles may have a degree table: 8 of 255 entries.
 pub const MAX_PROFILES: usize = 8;
@@ -85,8 +83,10 @@ pub(super) fn entries(
     switch: &Switch,
     numbers: &[ProfileNumber],
     builder: Builder<'_>,
-) -> Result<Vec<Entity>, DesiredError> {
+) -> Result<Vec<Sourced>, DesiredError> {
     let mut entities = Vec::new();
+    // The first file entry that asked for each number.
+    let mut origins: BTreeMap<u8, Origin> = BTreeMap::new();
     for (port, queue, profile, rate_bps) in queues(topology, name, switch) {
         let wanted = key(profile, rate_bps, reported(topology, queue));
         let is_it = |number: &&ProfileNumber| {
@@ -104,27 +104,37 @@ pub(super) fn entries(
             ],
         )?;
         let key = [("egress_port", Match::Exact(port.into())), ("queue", Match::Exact(queue.into()))];
-        entities.push(builder.entry("queue_profile", &key, Act::Action(action))?);
+        let named = topology.profile_name(name, port, queue).unwrap_or_default();
+        let origin = Origin::Profile(named.to_owned());
+        origins.entry(number.number).or_insert_with(|| origin.clone());
+        entities.push((builder.entry("queue_profile", &key, Act::Action(action))?, origin));
     }
     for number in numbers.iter().filter(|number| number.reported) {
-        entities.extend(tables(*number, builder)?);
+        let Some(origin) = origins.get(&number.number) else { continue };
+        entities.extend(tables(*number, origin, builder)?);
     }
     Ok(entities)
 }
 
 /// The two tables of one profile.
-fn tables(profile: ProfileNumber, builder: Builder<'_>) -> Result<Vec<Entity>, DesiredError> {
+fn tables(
+    profile: ProfileNumber,
+    origin: &Origin,
+    builder: Builder<'_>,
+) -> Result<Vec<Sourced>, DesiredError> {
     let number = ("profile", Match::Exact(profile.number.into()));
     let capacity = u32::try_from(profile.q_max - profile.b_th).unwrap_or(u32::MAX);
     let degree = degree_ranges(capacity).into_iter().map(|range| {
         let action = builder.action("set_degree", &[("degree", range.degree.into())])?;
         let excess = Match::Range(range.low.into(), range.high.into());
-        builder.entry("congestion_degree", &[number, ("excess", excess)], Act::Action(action))
+        let key = [number, ("excess", excess)];
+        Ok((builder.entry("congestion_degree", &key, Act::Action(action))?, origin.clone()))
     });
     let share = share_ranges(profile.rate_bps).into_iter().map(|range| {
         let action = builder.action("set_fair_share", &[("rate", range.rate.into())])?;
         let flows = Match::Range(range.low.into(), range.high.into());
-        builder.entry("fair_share", &[number, ("flows", flows)], Act::Action(action))
+        let key = [number, ("flows", flows)];
+        Ok((builder.entry("fair_share", &key, Act::Action(action))?, origin.clone()))
     });
     degree.chain(share).collect()
 }

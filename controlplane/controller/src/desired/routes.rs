@@ -2,30 +2,28 @@
 //! answers one must be able to.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
-use p4runtime::p4::v1::Entity;
+use crate::topology::{Distances, Fabric, Origin, PeerNode, Switch, Topology};
 
-use crate::topology::{Distances, Fabric, PeerNode, Switch, Topology};
-
-use super::DesiredError;
 use super::builder::{Act, Builder, Match};
+use super::{DesiredError, Sourced};
 
 /// The action profile of next hops.
 const PROFILE: &str = "ecmp";
 
-/// Members, groups and entries of `ipv4_route` for a switch. Paths are shortest in links; where several are
+/// Members, groups and entries of `ipv4_route` and `ipv6_route` for a switch. Paths are shortest in links; where several are
 /// equal, the flows are spread over them.
 pub(super) fn entries(
     topology: &Topology,
     name: &str,
     switch: &Switch,
     builder: Builder<'_>,
-) -> Result<Vec<Entity>, DesiredError> {
+) -> Result<Vec<Sourced>, DesiredError> {
     let routes = next_hops(topology, name);
     let mut members = BTreeMap::new();
     let mut groups: BTreeMap<&[u16], u32> = BTreeMap::new();
-    for ports in routes.values() {
+    for (ports, _) in routes.values() {
         for port in ports {
             if let Some(peer) = switch.ports.get(port) {
                 members.insert(*port, mac(topology, &peer.node));
@@ -41,19 +39,23 @@ pub(super) fn entries(
     let mut entities = Vec::new();
     for (port, mac) in &members {
         let action = builder.action("forward", &[("port", u128::from(*port)), ("dst_mac", *mac)])?;
-        entities.push(builder.member(PROFILE, member_id(*port), action)?);
+        let link = switch.ports.get(port).map_or(0, |peer| peer.link);
+        entities.push((builder.member(PROFILE, member_id(*port), action)?, Origin::Link(link)));
     }
     for (ports, id) in &groups {
         let ids: Vec<u32> = ports.iter().map(|port| member_id(*port)).collect();
-        entities.push(builder.group(PROFILE, *id, &ids)?);
+        entities.push((builder.group(PROFILE, *id, &ids)?, Origin::Switch(name.to_owned())));
     }
-    for (address, ports) in &routes {
+    for (address, (ports, origin)) in &routes {
         let act = match ports.as_slice() {
             [port] => Act::Member(member_id(*port)),
             several => Act::Group(groups.get(several).copied().unwrap_or_default()),
         };
-        let prefix = Match::Prefix(u32::from(*address), 32);
-        entities.push(builder.entry("ipv4_route", &[("dst_addr", prefix)], act)?);
+        let (table, prefix) = match address {
+            IpAddr::V4(address) => ("ipv4_route", Match::Prefix(u32::from(*address).into(), 32)),
+            IpAddr::V6(address) => ("ipv6_route", Match::Prefix(u128::from(*address), 128)),
+        };
+        entities.push((builder.entry(table, &[("dst_addr", prefix)], act)?, origin.clone()));
     }
     Ok(entities)
 }
@@ -63,23 +65,35 @@ fn member_id(port: u16) -> u32 {
     u32::from(port) + 1
 }
 
-/// Ports toward each address, ascending; addresses without a path are left out.
-fn next_hops(topology: &Topology, name: &str) -> BTreeMap<Ipv4Addr, Vec<u16>> {
+/// Ports toward each address, ascending, and whose address it is; addresses without a path are left out.
+fn next_hops(topology: &Topology, name: &str) -> BTreeMap<IpAddr, (Vec<u16>, Origin)> {
     let fabric = Fabric::new(topology);
     let distances: BTreeMap<&str, Distances> =
         fabric.names().iter().filter_map(|to| Some((*to, fabric.distances(to)?))).collect();
     let toward = |to: &str| distances.get(to).map(|known| fabric.next_ports(name, known)).unwrap_or_default();
-    let hosts = topology.hosts.values().map(|host| {
+    let hosts = topology.hosts.iter().flat_map(|(host_name, host)| {
         let ports = if host.attachment.switch == name {
             vec![host.attachment.port]
         } else {
             toward(&host.attachment.switch)
         };
-        (host.address, ports)
+        let origin = Origin::Host(host_name.clone());
+        addresses(host.address, host.ipv6).map(move |address| (address, (ports.clone(), origin.clone())))
     });
     let others = topology.switches.iter().filter(|(other, _)| *other != name);
-    let switches = others.map(|(other, switch)| (switch.address, toward(other)));
-    hosts.chain(switches).filter(|(_, ports)| !ports.is_empty()).collect()
+    let switches = others.flat_map(|(other, switch)| {
+        let (ports, origin) = (toward(other), Origin::Switch(other.clone()));
+        addresses(switch.address, switch.ipv6).map(move |address| (address, (ports.clone(), origin.clone())))
+    });
+    hosts.chain(switches).filter(|(_, (ports, _))| !ports.is_empty()).collect()
+}
+
+/// A node's own addresses.
+pub(super) fn addresses(
+    ipv4: std::net::Ipv4Addr,
+    ipv6: Option<std::net::Ipv6Addr>,
+) -> impl Iterator<Item = IpAddr> {
+    std::iter::once(IpAddr::V4(ipv4)).chain(ipv6.map(IpAddr::V6))
 }
 
 /// The MAC that a neighbour is addressed by: a host's own; switches take any, theirs is made up from the

@@ -104,17 +104,26 @@ impl Keyed {
         Entity { entity: Some(entity) }
     }
 
-    /// What deletes or resets it; `None` if it can't be, or already is as after a start.
-    pub fn gone(&self, key: &Key) -> Option<Entity> {
+    /// Whether this is a default action that says nothing, as after the program was pushed.
+    pub fn is_as_started(&self, key: &Key) -> bool {
+        let (Key::Default { .. }, Self::Act(action)) = (key, self) else { return false };
+        match action.as_ref().and_then(|action| action.r#type.as_ref()) {
+            Some(table_action::Type::Action(action)) => action.params.is_empty(),
+            _ => true,
+        }
+    }
+
+    /// What deletes or resets it.
+    pub fn gone(&self, key: &Key) -> Entity {
         let entity = match key {
-            Key::Entry { .. } => entity::Entity::TableEntry(table_entry(key)),
-            Key::Member { .. } | Key::Group { .. } => return Some(self.entity(key)),
+            // A default action without an action is the program's own again.
+            Key::Entry { .. } | Key::Default { .. } => entity::Entity::TableEntry(table_entry(key)),
+            Key::Member { .. } | Key::Group { .. } => return self.entity(key),
             Key::CloneSession { id } => clone_session(*id, &[], 0, 0),
             // A meter without configuration passes everything.
             Key::Meter { meter, index } => meter_entity(*meter, *index, None),
-            Key::Default { .. } => return None,
         };
-        Some(Entity { entity: Some(entity) })
+        Entity { entity: Some(entity) }
     }
 }
 

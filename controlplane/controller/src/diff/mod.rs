@@ -13,13 +13,26 @@ use p4runtime::p4::v1::{
 };
 
 use crate::desired::Desired;
+use crate::topology::Origin;
 use keyed::{Key, Keyed};
 
 /// What a controller owns on a switch. What other programs' parts hold is left alone.
-const TABLES: [&str; 6] =
-    ["dscp_map", "port_trust", "ipv4_route", "queue_profile", "congestion_degree", "fair_share"];
+const TABLES: [&str; 12] = [
+    "dscp_map",
+    "port_trust",
+    "ipv4_route",
+    "ipv6_route",
+    "queue_profile",
+    "congestion_degree",
+    "fair_share",
+    "acl",
+    "source_rate_policy",
+    "qp_rate_policy",
+    "csf_address",
+    "source_check",
+];
 /// Tables of which only the default action is set.
-const DEFAULTS: [&str; 1] = ["reporter"];
+const DEFAULTS: [&str; 4] = ["reporter", "path_report", "rate_advice", "rate_signal"];
 const ACTION_PROFILES: [&str; 1] = ["ecmp"];
 const METERS: [&str; 1] = ["report_meter"];
 
@@ -62,34 +75,65 @@ fn clone_sessions() -> entity::Entity {
 /// Table entries that go are deleted first, so that new ones fit and never overlap old ones; then members,
 /// groups, and the entries that refer to them; last the groups and members that nothing refers to any more.
 pub fn updates(desired: &Desired, held: &[Entity]) -> Vec<Update> {
-    let wanted = by_key(&desired.entities);
-    let held = by_key(held);
-    let mut ordered: Vec<(u8, Update)> = Vec::new();
-    for (key, want) in &wanted {
-        let kind = match held.get(key) {
+    changes(desired, held).into_iter().map(|change| change.update).collect()
+}
+
+/// As [`updates`], each with what was there and where in the topology it comes from.
+pub fn changes(desired: &Desired, held: &[Entity]) -> Vec<Change> {
+    let origins = desired.origins.iter().map(Some).chain(std::iter::repeat(None));
+    let wanted: BTreeMap<Key, (Keyed, Option<&Origin>)> = desired
+        .entities
+        .iter()
+        .zip(origins)
+        .filter_map(|(entity, origin)| keyed::split(entity).map(|(key, value)| (key, (value, origin))))
+        .collect();
+    let mut held = by_key(held);
+    let mut ordered: Vec<(u8, Change)> = Vec::new();
+    for (key, (want, origin)) in &wanted {
+        let have = held.remove(key);
+        let kind = match &have {
             Some(have) if have == want => continue,
             Some(_) => update::Type::Modify,
             None if key.always_there() => update::Type::Modify,
             None => update::Type::Insert,
         };
-        ordered.push((key.rank(), change(kind, want.entity(key))));
+        let before = have.map(|have| have.entity(key));
+        ordered.push((key.rank(), Change::new(kind, want.entity(key), before, origin.cloned())));
     }
-    for (key, have) in held.iter().filter(|(key, _)| !wanted.contains_key(*key)) {
+    for (key, have) in held.iter().filter(|(key, have)| !have.is_as_started(key)) {
         let kind = if key.always_there() { update::Type::Modify } else { update::Type::Delete };
-        if let Some(gone) = have.gone(key) {
-            ordered.push((key.rank_of_deletion(), change(kind, gone)));
-        }
+        ordered
+            .push((key.rank_of_deletion(), Change::new(kind, have.gone(key), Some(have.entity(key)), None)));
     }
     ordered.sort_by_key(|(rank, _)| *rank);
-    ordered.into_iter().map(|(_, update)| update).collect()
+    ordered.into_iter().map(|(_, change)| change).collect()
+}
+
+/// The changes that undo others: from what a switch holds now back to what it held, as it was read then.
+pub fn back_to(before: &[Entity], held: &[Entity]) -> Vec<Change> {
+    let desired = Desired { entities: before.to_vec(), origins: Vec::new(), profiles: Vec::new() };
+    changes(&desired, held)
+}
+
+/// One change of a switch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Change {
+    /// What is asked of the switch.
+    pub update: Update,
+    /// What it holds there now; `None`: nothing.
+    pub before: Option<Entity>,
+    /// The part of the topology that the new state follows from; `None` for what goes.
+    pub origin: Option<Origin>,
+}
+
+impl Change {
+    fn new(kind: update::Type, entity: Entity, before: Option<Entity>, origin: Option<Origin>) -> Self {
+        Self { update: Update { r#type: kind.into(), entity: Some(entity) }, before, origin }
+    }
 }
 
 fn by_key(entities: &[Entity]) -> BTreeMap<Key, Keyed> {
     entities.iter().filter_map(keyed::split).collect()
-}
-
-fn change(kind: update::Type, entity: Entity) -> Update {
-    Update { r#type: kind.into(), entity: Some(entity) }
 }
 
 #[cfg(test)]

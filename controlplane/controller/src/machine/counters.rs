@@ -24,8 +24,8 @@ pub struct CounterCell {
     pub octets: u64,
 }
 
-/// What to ask a switch for.
-pub(super) fn read_request(index: &P4InfoIndex) -> Vec<Entity> {
+/// What to ask a switch for to learn its counters.
+pub fn read_request(index: &P4InfoIndex) -> Vec<Entity> {
     let counters = COUNTERS.iter().filter_map(|name| index.counters.by_name(name));
     let entry = |counter_id| CounterEntry { counter_id, ..CounterEntry::default() };
     counters
@@ -34,7 +34,7 @@ pub(super) fn read_request(index: &P4InfoIndex) -> Vec<Entity> {
 }
 
 /// The cells that aren't zero, in the order of the answer. An index is kind << 12 | port << 3 | queue.
-pub(super) fn cells(entities: &[Entity], index: &P4InfoIndex) -> Vec<CounterCell> {
+pub fn cells(entities: &[Entity], index: &P4InfoIndex) -> Vec<CounterCell> {
     let cell = |entity: &Entity| {
         let Some(entity::Entity::CounterEntry(entry)) = &entity.entity else { return None };
         let (data, at) = (entry.data.as_ref()?, u64::try_from(entry.index.as_ref()?.index).ok()?);

@@ -7,12 +7,15 @@
 //!     |                       |  \--none------------------\               |            ^
 //!  backup                  another's                       v            differs          |
 //!                             \--> read copies -> delete -> push program -^ \--> write --/
+//!                                                                                 \ some refused
+//!                                                                  failed <- roll back <- read
 //! ```
 //!
 //! What all switches should hold is computed before the first request: a topology that doesn't fit one of them
 //! changes none. The machine owns no clock, socket or task; [`pump`] joins it with its clients.
 
 mod counters;
+mod failure;
 mod pump;
 mod switch;
 
@@ -30,8 +33,9 @@ use crate::desired::{self, DesiredError};
 use crate::pipeline::Pipeline;
 use crate::topology::Topology;
 
-pub use counters::CounterCell;
-pub use pump::{pump, settle};
+pub use counters::{CounterCell, cells, read_request as counters_request};
+pub use failure::{Failure, Remains};
+pub use pump::{next_event, pump, settle};
 pub use switch::State;
 
 use switch::{Outcome, SwitchMachine};
@@ -113,15 +117,47 @@ impl Controller {
         })
     }
 
+    /// Leaves only these switches; nothing will be asked of the others.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str) -> bool) {
+        self.switches.retain(|name, _| keep(name));
+    }
+
     /// Begins with all switches that nothing has been asked of yet, or that have failed.
-    pub fn start(&mut self, _now: Nanos) {
+    pub fn start(&mut self, now: Nanos) {
         let names: Vec<String> = self.switches.keys().cloned().collect();
         for name in names {
-            if matches!(self.state(&name), Some(State::Idle | State::Failed)) {
-                let request = Request::Arbitrate { election_id: self.election_id };
-                self.advance(&name, State::Arbitrating, request);
-            }
+            self.start_one(&name, now);
         }
+    }
+
+    /// As [`Controller::start`], with one switch.
+    pub fn start_one(&mut self, switch: &str, _now: Nanos) {
+        if matches!(self.state(switch), Some(State::Idle | State::Failed)) {
+            if let Some(machine) = self.switches.get_mut(switch) {
+                machine.failure = None;
+            }
+            let request = Request::Arbitrate { election_id: self.election_id };
+            self.advance(switch, State::Arbitrating, request);
+        }
+    }
+
+    /// Asks a switch that is ready whether it still runs our program and holds what it should; what differs is
+    /// written again. [`ControllerEvent::Ready`] says what came of it.
+    pub fn check(&mut self, switch: &str, _now: Nanos) {
+        if self.state(switch) == Some(State::Ready) {
+            self.advance(switch, State::AskingProgram, Request::GetCookie);
+        }
+    }
+
+    /// What a switch should hold; `None` if there is no such switch.
+    pub fn desired(&self, switch: &str) -> Option<&desired::Desired> {
+        self.switches.get(switch).map(|machine| &machine.desired)
+    }
+
+    /// Why a switch has failed; `None` unless it has.
+    pub fn failure(&self, switch: &str) -> Option<&Failure> {
+        let machine = self.switches.get(switch)?;
+        machine.failure.as_ref().filter(|_| machine.state == State::Failed)
     }
 
     /// Takes another topology for the same switches; those that are ready are compared with it at once.
@@ -164,15 +200,24 @@ impl Controller {
                 self.advance(switch, State::AskingProgram, Request::GetCookie);
             }
             Event::Primary(false)
-                if !matches!(machine.state, State::Idle | State::Arbitrating | State::Backup) =>
+                if !matches!(
+                    machine.state,
+                    State::Idle | State::Arbitrating | State::Backup | State::Failed
+                ) =>
             {
                 machine.abandon(State::Backup);
                 self.events.push_back(ControllerEvent::Backup { switch: switch.to_owned() });
             }
-            Event::Primary(_) | Event::Digest(_) => {}
+            Event::Vacant { election_id } if machine.state == State::Backup => {
+                let election_id = crate::client::claim(election_id, self.election_id);
+                self.advance(switch, State::Arbitrating, Request::Arbitrate { election_id });
+            }
+            Event::Primary(_) | Event::Vacant { .. } | Event::Digest(_) => {}
             Event::PacketIn(packet) => {
                 self.events.push_back(ControllerEvent::PacketIn { switch: switch.to_owned(), packet });
             }
+            // Of what has failed already there is nothing more to tell.
+            Event::Closed(_) if matches!(machine.state, State::Idle | State::Failed) => {}
             Event::Closed(reason) => self.fail(switch, RequestError::Unreachable(reason)),
         }
     }
@@ -219,30 +264,36 @@ impl Controller {
 
     fn replied(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
         let Some(machine) = self.switches.get_mut(switch) else { return };
-        match result.map(|reply| machine.next(reply, &self.pipeline)) {
-            Ok(Outcome::Ask(state, request)) => self.advance(switch, state, request),
-            Ok(Outcome::Read) => self.read(switch),
-            Ok(Outcome::Ready) => {
+        let outcome = match result {
+            Ok(reply) => machine.next(reply, &self.pipeline),
+            Err(error) => {
+                machine.after(error, || Request::Read(crate::diff::read_request(&self.pipeline.index)))
+            }
+        };
+        match outcome {
+            Outcome::Ask(state, request) => self.advance(switch, state, request),
+            Outcome::Read => self.read(switch),
+            Outcome::Ready => {
                 machine.state = State::Ready;
                 let (pushed, written) = (machine.pushed, machine.written);
                 machine.abandon(State::Ready);
                 self.events.push_back(ControllerEvent::Ready { switch: switch.to_owned(), pushed, written });
             }
-            Ok(Outcome::Backup) => {
+            Outcome::Backup => {
                 machine.abandon(State::Backup);
                 self.events.push_back(ControllerEvent::Backup { switch: switch.to_owned() });
             }
-            Ok(Outcome::Unexpected) => {
+            Outcome::Failed(failure) => self.failed(switch, failure),
+            Outcome::Unexpected => {
                 self.fail(switch, RequestError::Unreachable("an answer to another question".to_owned()));
             }
-            Err(error) => self.fail(switch, error),
         }
     }
 
     fn counters_read(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
         match result {
             Ok(crate::client::Reply::Entities(entities)) => {
-                let cells = counters::cells(&entities, &self.pipeline.index);
+                let cells = cells(&entities, &self.pipeline.index);
                 self.events.push_back(ControllerEvent::Counters { switch: switch.to_owned(), cells });
             }
             Ok(_) => {}
@@ -256,8 +307,21 @@ impl Controller {
 
     fn fail(&mut self, switch: &str, error: RequestError) {
         let Some(machine) = self.switches.get_mut(switch) else { return };
-        let state = machine.state;
+        let read = || Request::Read(Vec::new());
+        let (state, remains) = (machine.state, Remains::Untouched);
+        let failure = if let Outcome::Failed(failure) = machine.after(error.clone(), read) {
+            failure
+        } else {
+            Failure { state, error, refused: Vec::new(), remains }
+        };
+        self.failed(switch, failure);
+    }
+
+    fn failed(&mut self, switch: &str, failure: Failure) {
+        let Some(machine) = self.switches.get_mut(switch) else { return };
         machine.abandon(State::Failed);
+        let (state, error) = (failure.state, failure.error.clone());
+        machine.failure = Some(failure);
         self.events.push_back(ControllerEvent::Failed { switch: switch.to_owned(), state, error });
     }
 

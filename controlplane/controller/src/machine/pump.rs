@@ -52,8 +52,8 @@ pub async fn settle(
     }
 }
 
-/// The next event of any client.
-async fn next_event(clients: &mut BTreeMap<String, GrpcClient>) -> (String, Event) {
+/// The next event of any client, and the switch it is from; waits for it. Without clients, for ever.
+pub async fn next_event(clients: &mut BTreeMap<String, GrpcClient>) -> (String, Event) {
     poll_fn(|context| {
         for (switch, client) in clients.iter_mut() {
             if let Poll::Ready(event) = client.poll_event(context) {

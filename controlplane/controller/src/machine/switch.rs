@@ -9,9 +9,10 @@ use p4runtime::p4::v1::{
     packet_replication_engine_entry, update,
 };
 
-use crate::client::{Reply, Request, RequestId};
+use super::failure::{self, Failure, Remains};
+use crate::client::{Reply, Request, RequestError, RequestId};
 use crate::desired::Desired;
-use crate::diff;
+use crate::diff::{self, Change};
 use crate::pipeline::Pipeline;
 
 /// How far a switch is.
@@ -35,6 +36,10 @@ pub enum State {
     Reading,
     /// Writing what differs.
     Writing,
+    /// Some changes were refused: reading what has been made of the others.
+    ReadingBack,
+    /// Taking them back.
+    RollingBack,
     /// It holds what it should.
     Ready,
     /// Something failed.
@@ -53,6 +58,8 @@ impl fmt::Display for State {
             Self::PushingProgram => "pushing the program",
             Self::Reading => "reading the entries",
             Self::Writing => "writing the entries",
+            Self::ReadingBack => "reading what was written",
+            Self::RollingBack => "rolling back",
             Self::Ready => "ready",
             Self::Failed => "failed",
         })
@@ -70,6 +77,8 @@ pub(super) enum Outcome {
     Ready,
     /// Another controller is primary.
     Backup,
+    /// The failure that was being cleaned up after is final now.
+    Failed(Failure),
     /// The reply is of another kind than the request.
     Unexpected,
 }
@@ -86,6 +95,12 @@ pub(super) struct SwitchMachine {
     pub pushed: bool,
     /// Changes written since the start.
     pub written: usize,
+    /// What the switch held before it was written to.
+    pub before: Vec<Entity>,
+    /// The changes that are being written.
+    pub changes: Vec<Change>,
+    /// What is being cleaned up after, or has come to an end.
+    pub failure: Option<Failure>,
     /// The topology changed meanwhile: read again before being ready.
     pub stale: bool,
 }
@@ -99,6 +114,9 @@ impl SwitchMachine {
             counter_reads: BTreeSet::new(),
             pushed: false,
             written: 0,
+            before: Vec::new(),
+            changes: Vec::new(),
+            failure: None,
             stale: false,
         }
     }
@@ -109,6 +127,8 @@ impl SwitchMachine {
         self.awaiting = None;
         self.pushed = false;
         self.written = 0;
+        self.before = Vec::new();
+        self.changes = Vec::new();
         self.stale = false;
         if state != State::Ready {
             self.counter_reads.clear();
@@ -142,17 +162,77 @@ impl SwitchMachine {
             }
             (State::Reading, Reply::Entities(held)) => {
                 self.stale = false;
-                let updates = diff::updates(&self.desired, &held);
-                if updates.is_empty() {
-                    Outcome::Ready
-                } else {
-                    self.written += updates.len();
-                    Outcome::Ask(State::Writing, Request::Write(updates))
+                let changes = diff::changes(&self.desired, &held);
+                if changes.is_empty() {
+                    return Outcome::Ready;
                 }
+                self.written += changes.len();
+                let updates = changes.iter().map(|change| change.update.clone()).collect();
+                (self.before, self.changes) = (held, changes);
+                Outcome::Ask(State::Writing, Request::Write(updates))
             }
+            (State::ReadingBack, Reply::Entities(held)) => {
+                let changes = diff::back_to(&self.before, &held);
+                let updates: Vec<_> = changes.into_iter().map(|change| change.update).collect();
+                if updates.is_empty() {
+                    return self.rolled_back();
+                }
+                Outcome::Ask(State::RollingBack, Request::Write(updates))
+            }
+            (State::RollingBack, Reply::Done) => self.rolled_back(),
             (State::Writing, Reply::Done) if self.stale => Outcome::Read,
             (State::Writing, Reply::Done) => Outcome::Ready,
             _ => Outcome::Unexpected,
+        }
+    }
+
+    /// The failure is final: what was made has been taken back.
+    fn rolled_back(&mut self) -> Outcome {
+        match self.failure.take() {
+            Some(failure) => Outcome::Failed(failure),
+            None => Outcome::Unexpected,
+        }
+    }
+
+    /// What comes after an error: the end, or cleaning up first.
+    pub fn after(&mut self, error: RequestError, read: impl FnOnce() -> Request) -> Outcome {
+        match (self.state, error) {
+            (State::Writing, RequestError::Updates { failed, of }) => {
+                let refused: Vec<_> = failed
+                    .iter()
+                    .filter_map(|update| Some((self.changes.get(update.index)?.clone(), update.clone())))
+                    .collect();
+                let made = of.saturating_sub(failed.len());
+                let remains = if self.pushed {
+                    Remains::ProgramOnly
+                } else if made == 0 {
+                    Remains::Untouched
+                } else {
+                    Remains::RolledBack { made }
+                };
+                let error = RequestError::Updates { failed, of };
+                let failure = Failure { state: State::Writing, error, refused, remains };
+                if made == 0 {
+                    return Outcome::Failed(failure);
+                }
+                self.failure = Some(failure);
+                Outcome::Ask(State::ReadingBack, read())
+            }
+            (State::ReadingBack | State::RollingBack, reason) => match self.failure.take() {
+                Some(failure) => Outcome::Failed(Failure { remains: Remains::Partly { reason }, ..failure }),
+                None => Outcome::Unexpected,
+            },
+            (state, error) => {
+                let writing = matches!(state, State::Writing | State::DeletingCopies | State::PushingProgram);
+                let remains = if writing && failure::uncertain(&error) {
+                    Remains::Unknown { of: self.changes.len() }
+                } else if self.pushed {
+                    Remains::ProgramOnly
+                } else {
+                    Remains::Untouched
+                };
+                Outcome::Failed(Failure { state, error, refused: Vec::new(), remains })
+            }
         }
     }
 }

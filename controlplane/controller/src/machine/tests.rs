@@ -3,8 +3,9 @@ use p4runtime::p4::v1::{PacketReplicationEngineEntry, packet_replication_engine_
 
 use super::*;
 use crate::client::in_process::{Programs, Session};
-use crate::client::{InProcessClient, Reply, Target};
+use crate::client::{FailedUpdate, InProcessClient, Reply, Target};
 use crate::topology;
+use crate::topology::Origin;
 
 /// A switch that remembers what it is told, and in which order.
 #[derive(Default)]
@@ -15,22 +16,75 @@ struct FakeSwitch {
     other_primary: bool,
     refuse: Option<RequestError>,
     unasked: VecDeque<Event>,
+    /// Entries of this table are refused, one by one.
+    full_table: Option<u32>,
+    /// The next write breaks off after so many updates.
+    breaks_after: Option<usize>,
+    claims: Vec<u128>,
 }
 
 impl FakeSwitch {
-    fn write(&mut self, updates: &[Update]) {
-        for update in updates {
+    fn table(entity: &Entity) -> Option<u32> {
+        match entity.entity.as_ref()? {
+            entity::Entity::TableEntry(entry) => Some(entry.table_id),
+            _ => None,
+        }
+    }
+
+    /// Makes what it can, as BMv2: the updates that it refuses don't keep the others from being made.
+    fn write(&mut self, updates: &[Update]) -> Vec<FailedUpdate> {
+        let mut failed = Vec::new();
+        for (index, update) in updates.iter().enumerate() {
             let entity = update.entity.clone().expect("an entity");
+            if self.full_table.is_some()
+                && Self::table(&entity) == self.full_table
+                && update.r#type() == update::Type::Insert
+            {
+                let message = "the table is full".to_owned();
+                failed.push(FailedUpdate { index, code: 8, message });
+                continue;
+            }
             match update.r#type() {
-                update::Type::Delete => self.held.retain(|other| *other != entity),
-                update::Type::Insert | update::Type::Modify => {
+                update::Type::Delete => self.held.retain(|other| !same_key(other, &entity)),
+                update::Type::Insert => {
                     assert!(!self.held.contains(&entity), "written twice: {entity:?}");
                     self.held.push(entity);
+                }
+                update::Type::Modify => {
+                    assert!(!self.held.contains(&entity), "written twice: {entity:?}");
+                    self.held.retain(|other| !same_key(other, &entity));
+                    if !unset(&entity) {
+                        self.held.push(entity);
+                    }
                 }
                 update::Type::Unspecified => panic!("no type"),
             }
         }
+        failed
     }
+}
+
+/// Meters and default actions that say nothing are as after the start.
+fn unset(entity: &Entity) -> bool {
+    match &entity.entity {
+        Some(entity::Entity::TableEntry(entry)) => entry.action.is_none(),
+        Some(entity::Entity::MeterEntry(meter)) => meter.config.is_none(),
+        _ => false,
+    }
+}
+
+/// Whether two entities are the same but for what they say.
+fn same_key(one: &Entity, other: &Entity) -> bool {
+    let bare = |entity: &Entity| {
+        let mut entity = entity.clone();
+        match &mut entity.entity {
+            Some(entity::Entity::TableEntry(entry)) => entry.action = None,
+            Some(entity::Entity::MeterEntry(meter)) => meter.config = None,
+            _ => {}
+        }
+        entity
+    };
+    bare(one) == bare(other)
 }
 
 fn is_copy(entity: &Entity) -> bool {
@@ -44,7 +98,8 @@ impl Target for FakeSwitch {
 
     fn serve(&mut self, _: &mut Session, request: &Request) -> Result<Reply, RequestError> {
         let (name, reply) = match request {
-            Request::Arbitrate { .. } => {
+            Request::Arbitrate { election_id } => {
+                self.claims.push(*election_id);
                 ("arbitrate".to_owned(), Reply::Arbitration { primary: !self.other_primary })
             }
             Request::GetCookie => ("cookie".to_owned(), Reply::Cookie(self.cookie)),
@@ -58,7 +113,15 @@ impl Target for FakeSwitch {
                 ("push".to_owned(), Reply::Done)
             }
             Request::Write(updates) => {
-                self.write(updates);
+                if let Some(made) = self.breaks_after.take() {
+                    self.write(&updates[..made]);
+                    return Err(RequestError::Unreachable("connection reset".to_owned()));
+                }
+                let failed = self.write(updates);
+                if !failed.is_empty() {
+                    self.log.push(format!("write {} refused {}", updates.len(), failed.len()));
+                    return Err(RequestError::Updates { failed, of: updates.len() });
+                }
                 (format!("write {}", updates.len()), Reply::Done)
             }
             Request::Read(asked) => {
@@ -286,4 +349,142 @@ fn counters_come_by_name_kind_port_and_queue() {
     let cell =
         CounterCell { counter: "drops".to_owned(), kind: 1, port: 9, queue: 0, packets: 57, octets: 5700 };
     assert_eq!(lab.run(), [ControllerEvent::Counters { switch: "s1".to_owned(), cells: vec![cell] }]);
+}
+
+/// A switch that holds what the file said, and a file with more in it.
+fn changed_lab() -> (Lab, Topology) {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.controller.start(lab.now);
+    lab.run();
+    lab.log("s1");
+    let more = text("incast-8to1.yaml")
+        .replace("q_max: 1MB, report_interval: 10us }\n  #", "q_max: 2MB, report_interval: 10us }\n  #");
+    (lab, parse(&more))
+}
+
+fn sorted(held: &[Entity]) -> Vec<String> {
+    let mut all: Vec<String> = held.iter().map(|entity| format!("{entity:?}")).collect();
+    all.sort();
+    all
+}
+
+/// What is applied is either complete or rolled back, and it is said which.
+#[test]
+fn refused_entries_are_named_with_their_line_and_all_others_are_taken_back() {
+    let (mut lab, more) = changed_lab();
+    let before = sorted(&lab.switches["s1"].held);
+    let table = pipeline().index.tables.find("congestion_degree").expect("there").id;
+    lab.switches.get_mut("s1").expect("there").full_table = Some(table);
+    lab.controller.set_topology(&more, lab.now).expect("fits");
+    let told = lab.run();
+    assert!(matches!(&told[..], [ControllerEvent::Failed { state: State::Writing, .. }]), "{told:?}");
+    let failure = lab.controller.failure("s1").expect("failed");
+    assert_eq!(failure.refused.len(), 255);
+    let (change, reason) = &failure.refused[0];
+    assert_eq!(reason.message, "the table is full");
+    assert_eq!(change.origin, Some(Origin::Profile("data".to_owned())));
+    let place = more.place(change.origin.as_ref().expect("known")).expect("in a file");
+    assert_eq!(place.to_string(), "test:23", "the profile's line");
+    // The fake refuses the entries that would have to be put back as well, and that is said.
+    assert!(matches!(failure.remains, Remains::Partly { .. }), "{:?}", failure.remains);
+    lab.switches.get_mut("s1").expect("there").full_table = None;
+    lab.controller.start(lab.now);
+    assert!(
+        matches!(&lab.run()[..], [ControllerEvent::Ready { pushed: false, .. }]),
+        "the next apply completes it"
+    );
+    assert!(sorted(&lab.switches["s1"].held) != before, "the new thresholds");
+}
+
+#[test]
+fn a_rolled_back_switch_holds_exactly_what_it_held_before() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.controller.start(lab.now);
+    lab.run();
+    lab.log("s1");
+    let before = sorted(&lab.switches["s1"].held);
+    // Another route in a table that takes no more; the new thresholds are made and taken back.
+    let more = text("incast-8to1.yaml")
+        .replace("  r: { address: 10.0.0.9 }", "  r: { address: 10.0.0.9 }\n  x: { address: 10.0.0.10 }")
+        .replace(
+            "  - { endpoints: [\"s1:9\", r] }",
+            "  - { endpoints: [\"s1:9\", r] }\n  - { endpoints: [\"s1:10\", x] }",
+        );
+    let table = pipeline().index.tables.find("ipv4_route").expect("there").id;
+    lab.switches.get_mut("s1").expect("there").full_table = Some(table);
+    lab.controller.set_topology(&parse(&more), lab.now).expect("fits");
+    lab.run();
+    let failure = lab.controller.failure("s1").expect("failed");
+    assert_eq!(failure.refused.len(), 1);
+    assert_eq!(failure.refused[0].0.origin, Some(Origin::Host("x".to_owned())));
+    assert!(matches!(failure.remains, Remains::RolledBack { made } if made > 3), "{:?}", failure.remains);
+    assert!(sorted(&lab.switches["s1"].held) == before, "not what it held before");
+    let log = lab.log("s1");
+    assert_eq!(
+        log.iter().map(|line| line.split(' ').next().expect("a word")).collect::<Vec<_>>(),
+        ["read", "write", "read", "write"]
+    );
+}
+
+#[test]
+fn a_connection_that_breaks_mid_batch_leaves_what_the_next_start_completes() {
+    let (mut lab, more) = changed_lab();
+    lab.switches.get_mut("s1").expect("there").breaks_after = Some(100);
+    lab.controller.set_topology(&more, lab.now).expect("fits");
+    lab.run();
+    let failure = lab.controller.failure("s1").expect("failed");
+    assert!(matches!(failure.remains, Remains::Unknown { of: 519 }), "{:?}", failure.remains);
+    lab.log("s1");
+    lab.controller.start(lab.now);
+    assert_eq!(lab.run(), [ready("s1", false, 419)], "only what was missing");
+    assert_eq!(lab.controller.failure("s1"), None);
+}
+
+/// A controller killed between the deletions and the insertions of a change: whoever comes next completes it.
+#[test]
+fn a_controller_killed_between_delete_and_insert_is_completed_by_its_successor() {
+    let (mut lab, more) = changed_lab();
+    lab.switches.get_mut("s1").expect("there").breaks_after = Some(255);
+    lab.controller.set_topology(&more, lab.now).expect("fits");
+    lab.run();
+    lab.controller = Controller::new(pipeline(), &more, 2).expect("fits");
+    lab.controller.start(lab.now);
+    assert_eq!(lab.run(), [ready("s1", false, 264)]);
+    lab.controller.check("s1", lab.now);
+    assert_eq!(lab.run(), [ready("s1", false, 0)]);
+}
+
+#[test]
+fn drift_is_corrected_and_a_program_that_somebody_else_pushed_is_replaced() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.controller.start(lab.now);
+    lab.run();
+    let count = lab.switches["s1"].held.len();
+    lab.switches.get_mut("s1").expect("there").held.pop();
+    lab.controller.check("s1", lab.now);
+    assert_eq!(lab.run(), [ready("s1", false, 1)]);
+    let switch = lab.switches.get_mut("s1").expect("there");
+    (switch.cookie, switch.held) = (Some(99), Vec::new());
+    lab.controller.check("s1", lab.now);
+    assert_eq!(lab.run(), [ready("s1", true, count)]);
+    let switch = lab.switches.get_mut("s1").expect("there");
+    (switch.cookie, switch.held) = (None, Vec::new());
+    lab.controller.check("s1", lab.now);
+    assert_eq!(lab.run(), [ready("s1", true, count)], "a switch that was restarted");
+}
+
+/// P4Runtime remembers the highest election id, so that a successor needs a higher one.
+#[test]
+fn a_backup_claims_a_vacancy_with_a_higher_id_and_hands_over_without_a_write() {
+    let mut lab = Lab::new(&parse(&text("incast-8to1.yaml")));
+    lab.controller.start(lab.now);
+    lab.run();
+    lab.controller = Controller::new(pipeline(), &parse(&text("incast-8to1.yaml")), 3).expect("fits");
+    lab.switches.get_mut("s1").expect("there").other_primary = true;
+    lab.controller.start(lab.now);
+    assert_eq!(lab.run(), [ControllerEvent::Backup { switch: "s1".to_owned() }]);
+    lab.switches.get_mut("s1").expect("there").other_primary = false;
+    lab.unasked("s1", Event::Vacant { election_id: 10 });
+    assert_eq!(lab.run(), [ready("s1", false, 0)], "nothing changed, so nothing is written");
+    assert_eq!(lab.switches["s1"].claims, [1, 3, 13]);
 }

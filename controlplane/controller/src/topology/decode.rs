@@ -1,7 +1,7 @@
 //! From the tree to the shapes of [`super::raw`], collecting every error on the way.
 
 use std::borrow::Cow;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -213,8 +213,8 @@ impl FromNode for Ipv4Addr {
                 problems,
             ),
             None => {
-                let hint = if text.parse::<std::net::Ipv6Addr>().is_ok() {
-                    "IPv6 addresses aren't supported yet; give an IPv4 address"
+                let hint = if text.parse::<Ipv6Addr>().is_ok() {
+                    "give an IPv4 address here, and the IPv6 address as `ipv6` beside it"
                 } else if text.contains('/') {
                     "leave the prefix length out, as in 10.0.0.1"
                 } else {
@@ -222,6 +222,32 @@ impl FromNode for Ipv4Addr {
                 };
                 let message = format!("`{text}` isn't an IPv4 address");
                 bad_value("topology::address", message, hint.to_owned(), node.span, problems)
+            }
+        }
+    }
+}
+
+impl FromNode for Ipv6Addr {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let text = scalar("an IPv6 address", "fd00::1", node, owner, problems)?;
+        let address: Option<Self> = text.parse().ok();
+        let own = |address: &Self| {
+            !(address.is_unspecified() || address.is_multicast() || address.is_loopback())
+                && address.to_ipv4_mapped().is_none()
+        };
+        match address {
+            Some(address) if own(&address) => Some(address),
+            Some(_) => bad_value(
+                "topology::address",
+                format!("`{text}` can't be a node's own address"),
+                "use a unicast address, such as fd00::1".to_owned(),
+                node.span,
+                problems,
+            ),
+            None => {
+                let message = format!("`{text}` isn't an IPv6 address");
+                let hint = "groups of hex digits with colons, as in fd00::1".to_owned();
+                bad_value("topology::address", message, hint, node.span, problems)
             }
         }
     }

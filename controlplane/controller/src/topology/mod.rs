@@ -9,6 +9,8 @@ mod decode;
 mod fabric;
 mod model;
 mod node;
+mod places;
+mod prefix;
 mod problem;
 mod quantity;
 mod raw;
@@ -16,6 +18,7 @@ mod schema;
 mod shape;
 mod values;
 
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,9 +26,16 @@ use miette::NamedSource;
 
 pub use fabric::{Distances, Fabric};
 pub use model::*;
+pub use places::{Origin, Place, Places};
+pub use prefix::{Prefix, mapped};
 pub use problem::{Problem, Span, TopologyErrors};
 pub use quantity::{Bits, Nanos, Octets, Quantity, QuantityError, Rate, Size, Time, Unit};
 pub use schema::schema;
+
+/// The largest file that is read, in octets; a thousand nodes take a tenth of it.
+const FILE_LIMIT: usize = 4 << 20;
+/// The longest line that is read, in octets: an error repeats the line that it is about.
+const LINE_LIMIT: usize = 8192;
 
 /// Reads and checks a topology file.
 ///
@@ -33,7 +43,7 @@ pub use schema::schema;
 /// Everything that is wrong with the file, also that it can't be read or isn't UTF-8.
 pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
     let name = path.display().to_string();
-    let octets = match std::fs::read(path) {
+    let octets = match read(path) {
         Ok(octets) => octets,
         Err(error) => {
             let problem =
@@ -47,6 +57,13 @@ pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
         }
     };
     parse_octets(&name, &octets)
+}
+
+/// The file's octets, one more than allowed at most: a device has no end.
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut octets = Vec::new();
+    std::fs::File::open(path)?.take(FILE_LIMIT as u64 + 1).read_to_end(&mut octets)?;
+    Ok(octets)
 }
 
 /// The system's reason without its number.
@@ -86,6 +103,10 @@ pub fn parse_octets(name: &str, octets: &[u8]) -> Result<Topology, TopologyError
 /// # Errors
 /// Everything that is wrong with the text.
 pub fn parse(name: &str, text: &str) -> Result<Topology, TopologyErrors> {
+    if let Some(problem) = too_large(text) {
+        // Not the text: what is too long to read is too long to show.
+        return Err(failed(name, "", vec![problem]));
+    }
     let tree = node::parse(text).map_err(|problem| failed(name, text, vec![problem]))?;
     if matches!(tree.value, node::Value::Null) {
         let problem = Problem::error("topology::empty", "the file holds no topology")
@@ -95,15 +116,32 @@ pub fn parse(name: &str, text: &str) -> Result<Topology, TopologyErrors> {
     let mut problems = decode::Problems::default();
     let start = Span { start: 0, len: text.lines().next().map_or(0, str::len) };
     let file: Option<raw::File> = decode::FromNode::from_node(&tree, start, &mut problems);
-    let topology = file.and_then(|file| check::topology(&file, &mut problems));
+    let topology = file.and_then(|file| check::topology(&file, start, &mut problems));
     let refused = problems.0.iter().any(|problem| !problem.warning);
     match topology {
         Some(mut topology) if !refused => {
             topology.warnings = in_file(name, text, problems.0);
+            topology.places.in_file(name, text);
             Ok(topology)
         }
         _ => Err(failed(name, text, problems.0)),
     }
+}
+
+/// Whether a text is beyond what an error could show a place in.
+fn too_large(text: &str) -> Option<Problem> {
+    if text.len() > FILE_LIMIT {
+        let message = format!("the file is larger than {} MiB", FILE_LIMIT >> 20);
+        return Some(Problem::error("topology::too_large", message).hint("is it a topology file?"));
+    }
+    let (line, octets) = text
+        .lines()
+        .map(str::len)
+        .zip(1..)
+        .map(|(len, line)| (line, len))
+        .find(|(_, len)| *len > LINE_LIMIT)?;
+    let message = format!("line {line} has {octets} octets; at most {LINE_LIMIT} are read");
+    Some(Problem::error("topology::too_large", message).hint("break the line"))
 }
 
 fn failed(name: &str, text: &str, problems: Vec<Problem>) -> TopologyErrors {

@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::Problem;
+use super::{Places, Prefix, Problem};
 
 /// How many priority queues a port has; 7 is served first.
 pub const QUEUES: u8 = 8;
@@ -42,8 +42,12 @@ pub struct Topology {
     pub rdcc: RdccParams,
     /// What the simulator or the live run sends.
     pub workloads: Vec<Workload>,
+    /// What operators decide about sources, queue pairs and packets.
+    pub policies: Policies,
     /// What looks wrong but isn't refused.
     pub warnings: Vec<Problem>,
+    /// Where its parts stand in the file: see [`Topology::place`].
+    pub places: Places,
 }
 
 /// What holds in the whole limited domain.
@@ -55,6 +59,12 @@ pub struct Domain {
     pub dscp: Vec<DscpEntry>,
     /// Addresses that reports may come from: every switch's own (RDCC, Security Considerations).
     pub crn_addresses: BTreeSet<Ipv4Addr>,
+    /// Likewise, of IPv6.
+    pub crn_addresses_v6: BTreeSet<Ipv6Addr>,
+    /// Traffic classes that PFC keeps from losing packets.
+    pub lossless_classes: BTreeSet<u8>,
+    /// Reports besides the congestion reports.
+    pub reports: Reports,
 }
 
 /// The UDP ports of the three protocols. None has a default, by specification.
@@ -148,8 +158,116 @@ pub struct Switch {
     pub p4runtime: Option<String>,
     /// The port without an interface that reports are cloned to.
     pub clone_port: u16,
+    /// The source address of its reports about IPv6 packets; none: nothing is reported about those.
+    pub ipv6: Option<Ipv6Addr>,
+    /// Ports that differ from the rest.
+    pub port_options: BTreeMap<u16, PortOptions>,
     /// Who is at the other end of each port in use.
     pub ports: BTreeMap<u16, Peer>,
+}
+
+/// A shape that the file may ask for instead of listing every node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One switch with hosts around it.
+    Star,
+    /// Every leaf linked to every spine.
+    LeafSpine,
+    /// Pods of edge and aggregation switches under cores.
+    FatTree,
+}
+
+/// How a port differs from the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortOptions {
+    /// Profile of its data queues; none: [`Topology::data_profile`].
+    pub profile: Option<String>,
+    /// How far it is believed.
+    pub trust: Trust,
+}
+
+/// How far a port is believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// Inside the domain: DSCPs keep their roles, control datagrams come in.
+    #[default]
+    Trusted,
+    /// At the domain's boundary: neither.
+    Boundary,
+}
+
+/// Reports besides the congestion reports; what is `None` isn't sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reports {
+    /// Shortest time between two `PATH_REPORT`s about one flow in nanoseconds; whole microseconds.
+    pub path_interval_ns: Option<u64>,
+    /// Rate Advice: shortest time between two to one source in nanoseconds, and the lowest rate in bit/s.
+    pub rate_advice: Option<(u64, u64)>,
+    /// Rate Signal: its type octet, and the lowest rate in bit/s.
+    pub rate_signal: Option<(u8, u64)>,
+}
+
+/// What operators decide about sources, queue pairs and packets, on every switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Policies {
+    /// Rates that sources are advised not to exceed.
+    pub source_rates: Vec<SourceRate>,
+    /// Rates that queue pairs are told not to exceed.
+    pub queue_pair_rates: Vec<QueuePairRate>,
+    /// The first entry that matches decides.
+    pub acl: Vec<AclEntry>,
+    /// Where `PATH_REPORT`s about sources go instead of to the source.
+    pub report_to: Vec<(Prefix, IpAddr)>,
+    /// Send reports only toward sources that are at home on the port their packets came in by.
+    pub source_check: bool,
+}
+
+/// A rate that sources are advised not to exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SourceRate {
+    /// The sources.
+    pub from: Prefix,
+    /// Traffic class; none: all.
+    pub class: Option<u8>,
+    /// Rate in bit/s.
+    pub rate_bps: u64,
+}
+
+/// A rate that a queue pair is told not to exceed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuePairRate {
+    /// The host that the queue pair is on.
+    pub to: IpAddr,
+    /// Its number, 24 bits.
+    pub qp: u32,
+    /// Rate in bit/s.
+    pub rate_bps: u64,
+}
+
+/// What happens to packets that match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AclAction {
+    /// They are dropped, and reported with cause policy.
+    Deny,
+    /// They go on.
+    Permit,
+}
+
+/// Packets that are dropped or let through; `None` is any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AclEntry {
+    /// What happens to them.
+    pub action: AclAction,
+    /// Sources.
+    pub from: Option<Prefix>,
+    /// Destinations.
+    pub to: Option<Prefix>,
+    /// IP protocol.
+    pub protocol: Option<u8>,
+    /// UDP or TCP source port.
+    pub source_port: Option<u16>,
+    /// UDP or TCP destination port.
+    pub destination_port: Option<u16>,
 }
 
 /// The other end of a switch port.
@@ -194,6 +312,8 @@ pub struct Host {
     pub mac: [u8; 6],
     /// The switch port it hangs on.
     pub attachment: PortRef,
+    /// Its IPv6 address.
+    pub ipv6: Option<Ipv6Addr>,
     /// Index into [`Topology::links`] of the link between.
     pub link: usize,
 }
@@ -304,7 +424,11 @@ impl Topology {
         self.switches.get(switch)?.ports.get(&port)?;
         let control = queue == REPORT_QUEUE
             || self.domain.dscp.iter().any(|entry| entry.queue == queue && entry.role == Role::Control);
-        Some(if control { &self.control_profile } else { &self.data_profile })
+        if control {
+            return Some(&self.control_profile);
+        }
+        let options = self.switches.get(switch)?.port_options.get(&port);
+        Some(options.and_then(|options| options.profile.as_deref()).unwrap_or(&self.data_profile))
     }
 
     /// The thresholds of a queue of a port; `None` if the switch or the port isn't in use.

@@ -1,13 +1,13 @@
 //! The file's shape, as the operator writes it. Documentation of the fields here is what editors show,
 //! through the JSON Schema.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::decode::{Int, Located, Named};
-use super::model::{Mode, Role, Target};
+use super::model::{AclAction, Mode, Role, Shape, Target, Trust};
 use super::quantity::{Rate, Size, Time};
 use super::shape::{choice, mapping};
-use super::values::{Endpoint, LinkDelay, Mac, QueueSize};
+use super::values::{Address, Endpoint, LinkDelay, Mac, Prefix, Protocol, QueueSize};
 
 mapping! {
     /// A fabric: its switches, hosts and links, what holds in its domain, and what is sent over it.
@@ -21,18 +21,51 @@ mapping! {
             defaults: Defaults = "{ profile: data, control_profile: control }";
             /// Queue thresholds by name.
             profiles: Named<Profile> = "{ data: { ecn_threshold: 100kB, q_max: 1MB, report_interval: 10us } }";
-            /// Switches by name.
-            switches: Named<Switch> = "{ s1: { target: soft, device_id: 1, reporter_id: 1, address: 10.255.0.1 } }";
-            /// Hosts by name.
-            hosts: Named<Host> = "{ h1: { address: 10.0.0.1 } }";
-            /// Cables.
-            links: Vec<Link> = "[{ endpoints: [\"s1:1\", h1] }]";
         }
         optional {
+            /// Switches by name.
+            switches: Named<Switch>;
+            /// Hosts by name.
+            hosts: Named<Host>;
+            /// Cables.
+            links: Vec<Link>;
+            /// A usual shape instead of, or besides, switches, hosts and links of your own.
+            generate: Generate;
             /// Receiver-Driven Credit Control's parameters; what isn't given follows the document's guidance.
             rdcc: Rdcc;
             /// What `crn sim` and `crn up` send.
             workloads: Vec<Workload>;
+            /// What operators decide about sources, queue pairs and packets, on every switch.
+            policies: Policies;
+        }
+    }
+}
+
+mapping! {
+    /// A usual shape. Hosts are h1, h2, ... with addresses 10.0.1.1, ...; `uplink` is about links between switches.
+    struct Generate = "generate" {
+        required {
+            /// `star`: one switch s1. `leaf-spine`: leaf1, ..., spine1, ... `fat-tree`: pods of k/2 edge and k/2
+            /// aggregation switches (p1e1, p1a1, ...) under (k/2)^2 cores (c1, ...).
+            shape: Located<ShapeName> = "leaf-spine";
+        }
+        optional {
+            /// Hosts of a star.
+            hosts: Located<Int<1, 250>>;
+            /// Leaves of a leaf-spine.
+            leaves: Located<Int<1, 500>>;
+            /// Spines of a leaf-spine.
+            spines: Located<Int<1, 250>>;
+            /// Hosts at each leaf of a leaf-spine.
+            hosts_per_leaf: Located<Int<1, 250>>;
+            /// Ports of each switch of a fat-tree, an even number; k^3/4 hosts.
+            k: Located<Int<2, 32>>;
+            /// What the switches are; default `soft`.
+            target: TargetName;
+            /// Rate and delay of links between switches; default `defaults.link`.
+            uplink: LinkDefaults;
+            /// Where the first switch's P4Runtime server listens; each further one at the next port.
+            p4runtime: Located<String>;
         }
     }
 }
@@ -49,6 +82,10 @@ mapping! {
         optional {
             /// Accept ports outside 49152..65535.
             allow_any_port: bool;
+            /// Traffic classes that PFC keeps from losing packets.
+            lossless_classes: Vec<Located<Int<0, 7>>>;
+            /// Reports besides the congestion reports; what isn't given isn't sent.
+            reports: Reports;
         }
     }
 }
@@ -128,6 +165,8 @@ mapping! {
             b_th: Located<Size>;
             /// ECN marking threshold; default: `b_th`.
             ecn_threshold: Located<Size>;
+            /// Refuse packets above `q_max` even of a lossless class.
+            drop_lossless: bool;
         }
     }
 }
@@ -150,6 +189,157 @@ mapping! {
             p4runtime: Located<String>;
             /// Port without an interface to which reports are cloned; default 510.
             clone_port: Located<Int<0, 510>>;
+            /// Source address of its reports about IPv6 packets; without it nothing is reported about those.
+            ipv6: Located<Ipv6Addr>;
+            /// Ports that differ from the rest, by number.
+            ports: Named<Port>;
+        }
+    }
+}
+
+mapping! {
+    /// A port that differs from the rest.
+    struct Port = "a port" {
+        optional {
+            /// Profile of its data queues; default `defaults.profile`.
+            profile: Located<String>;
+            /// `trusted` (the default): inside the domain. `boundary`: DSCPs lose their roles there, and control
+            /// datagrams don't come in.
+            trust: TrustName;
+        }
+    }
+}
+
+mapping! {
+    /// Reports besides the congestion reports; what isn't given isn't sent.
+    struct Reports = "domain.reports" {
+        optional {
+            /// `PATH_REPORT` about packets that the switch drops.
+            path: PathReports;
+            /// Rate Advice to sources.
+            rate_advice: RateAdvice;
+            /// Lower the Rate Signal that packets carry.
+            rate_signal: RateSignal;
+        }
+    }
+}
+
+mapping! {
+    /// `PATH_REPORT` about packets that the switch drops.
+    struct PathReports = "domain.reports.path" {
+        required {
+            /// Shortest time between two about one flow, in whole microseconds; 0us: every drop.
+            interval: Located<Time> = "100us";
+        }
+    }
+}
+
+mapping! {
+    /// Rate Advice to sources.
+    struct RateAdvice = "domain.reports.rate_advice" {
+        required {
+            /// Shortest time between two to one source, in whole microseconds.
+            interval: Located<Time> = "100us";
+        }
+        optional {
+            /// Lowest rate that congestion may advise; a policy may go below it. Default 1Mbps.
+            floor: Rate;
+        }
+    }
+}
+
+mapping! {
+    /// Lower the Rate Signal that packets carry.
+    struct RateSignal = "domain.reports.rate_signal" {
+        required {
+            /// The type octet that says so in the packet.
+            kind: Located<Int<0, 255>> = "1";
+        }
+        optional {
+            /// Lowest rate that congestion may signal; default 1Mbps.
+            floor: Rate;
+        }
+    }
+}
+
+mapping! {
+    /// What operators decide about sources, queue pairs and packets, on every switch.
+    struct Policies = "policies" {
+        optional {
+            /// Rates that sources are advised not to exceed.
+            source_rates: Vec<SourceRate>;
+            /// Rates that queue pairs are told not to exceed.
+            queue_pair_rates: Vec<QueuePairRate>;
+            /// Packets that are dropped or let through; the first entry that matches decides.
+            acl: Vec<AclEntry>;
+            /// Where `PATH_REPORT` about these sources go instead of to the source.
+            report_to: Vec<ReportTo>;
+            /// Send reports only toward sources that are at home on the port their packets came in by.
+            source_check: bool;
+        }
+    }
+}
+
+mapping! {
+    /// A rate that sources are advised not to exceed.
+    struct SourceRate = "a source rate" {
+        required {
+            /// The sources.
+            from: Located<Prefix> = "10.0.1.0/24";
+            /// The rate.
+            rate: Rate = "10Gbps";
+        }
+        optional {
+            /// Only for this traffic class; default: all of the DSCP map, and 0.
+            class: Located<Int<0, 7>>;
+        }
+    }
+}
+
+mapping! {
+    /// A rate that a queue pair is told not to exceed.
+    struct QueuePairRate = "a queue pair rate" {
+        required {
+            /// The host that the queue pair is on.
+            to: Located<Address> = "10.0.2.1";
+            /// The queue pair's number.
+            qp: Located<Int<0, 0xff_ffff>> = "17";
+            /// The rate.
+            rate: Rate = "10Gbps";
+        }
+    }
+}
+
+mapping! {
+    /// Packets that are dropped or let through.
+    struct AclEntry = "an acl entry" {
+        required {
+            /// `deny` or `permit`.
+            action: Located<AclActionName> = "deny";
+        }
+        optional {
+            /// Sources; default any.
+            from: Located<Prefix>;
+            /// Destinations; default any.
+            to: Located<Prefix>;
+            /// `tcp`, `udp`, `icmp` or a number; default any.
+            protocol: Located<Protocol>;
+            /// UDP or TCP source port; default any.
+            source_port: Located<Int<0, 65535>>;
+            /// UDP or TCP destination port; default any.
+            destination_port: Located<Int<0, 65535>>;
+        }
+    }
+}
+
+mapping! {
+    /// Where `PATH_REPORT` about sources go instead of to the source.
+    struct ReportTo = "a report_to entry" {
+        required {
+            /// The sources.
+            sources: Located<Prefix> = "10.0.1.0/24";
+            /// Whoever repairs for them; of the same family.
+            address: Located<Address> = "10.0.1.99";
         }
     }
 }
@@ -164,6 +354,8 @@ mapping! {
         optional {
             /// Its MAC; default 02:00 followed by the address.
             mac: Located<Mac>;
+            /// Its IPv6 address.
+            ipv6: Located<Ipv6Addr>;
         }
     }
 }
@@ -256,6 +448,31 @@ choice! {
         "control" => Role::Control,
         "none" => Role::None,
     } -> Role
+}
+
+choice! {
+    /// A usual shape.
+    enum ShapeName = "a shape" {
+        "star" => Shape::Star,
+        "leaf-spine" => Shape::LeafSpine,
+        "fat-tree" => Shape::FatTree,
+    } -> Shape
+}
+
+choice! {
+    /// How far a port is believed.
+    enum TrustName = "a trust" {
+        "trusted" => Trust::Trusted,
+        "boundary" => Trust::Boundary,
+    } -> Trust
+}
+
+choice! {
+    /// What happens to packets that match.
+    enum AclActionName = "an acl action" {
+        "deny" => AclAction::Deny,
+        "permit" => AclAction::Permit,
+    } -> AclAction
 }
 
 choice! {

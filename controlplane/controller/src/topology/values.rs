@@ -1,6 +1,7 @@
 //! Values that more than their type is asked of: narrower ranges, MACs, endpoints; and references.
 
 use std::borrow::Cow;
+use std::net::IpAddr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -161,4 +162,97 @@ pub(super) fn unknown<'a>(
             .at(name.span, format!("no such {what}"))
             .hint(hint),
     );
+}
+
+/// An address of either family.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address(pub IpAddr);
+
+impl FromNode for Address {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let text = scalar("an address", "10.0.0.1", node, owner, problems)?;
+        match text.parse() {
+            Ok(address) => Some(Self(address)),
+            Err(_) => bad_value(
+                "topology::address",
+                format!("`{text}` isn't an address"),
+                "write 10.0.0.1 or fd00::1".to_owned(),
+                node.span,
+                problems,
+            ),
+        }
+    }
+}
+
+impl JsonSchema for Address {
+    fn schema_name() -> Cow<'static, str> {
+        "Address".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "examples": ["10.0.0.1", "fd00::1"] })
+    }
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prefix(pub super::Prefix);
+
+impl FromNode for Prefix {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let text = scalar("a prefix", "10.0.1.0/24", node, owner, problems)?;
+        match super::Prefix::parse(text) {
+            Ok(prefix) => Some(Self(prefix)),
+            Err(hint) => {
+                bad_value("topology::prefix", format!("`{text}` isn't a prefix"), hint, node.span, problems)
+            }
+        }
+    }
+}
+
+impl JsonSchema for Prefix {
+    fn schema_name() -> Cow<'static, str> {
+        "Prefix".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "examples": ["10.0.1.0/24", "fd00::/64", "10.0.0.1"] })
+    }
+}
+
+/// An IP protocol.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Protocol(pub u8);
+
+/// Protocols that have a name here.
+const PROTOCOLS: [(&str, u8); 4] = [("tcp", 6), ("udp", 17), ("icmp", 1), ("icmpv6", 58)];
+
+impl FromNode for Protocol {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let text = scalar("a protocol", "udp", node, owner, problems)?;
+        let named = PROTOCOLS.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
+        match named.or_else(|| text.parse().ok()) {
+            Some(number) => Some(Self(number)),
+            None => bad_value(
+                "topology::value",
+                format!("`{text}` isn't a protocol"),
+                "possible: tcp, udp, icmp, icmpv6, or a number from 0 to 255".to_owned(),
+                node.span,
+                problems,
+            ),
+        }
+    }
+}
+
+impl JsonSchema for Protocol {
+    fn schema_name() -> Cow<'static, str> {
+        "Protocol".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "anyOf": [
+            { "type": "string", "enum": ["tcp", "udp", "icmp", "icmpv6"] },
+            { "type": "integer", "minimum": 0, "maximum": 255 },
+        ] })
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use p4runtime::client::uint128;
+use p4runtime::client::{from_uint128, uint128};
 use p4runtime::google::rpc::Status;
 use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
 use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
@@ -109,7 +109,7 @@ impl Target for Runtime {
             }
             match message.update {
                 Some(stream_message_response::Update::Arbitration(arbitration)) => {
-                    return Some(Event::Primary(is_primary(&arbitration)));
+                    return Some(told(&arbitration));
                 }
                 Some(stream_message_response::Update::Packet(packet)) => {
                     return Some(Event::PacketIn(packet));
@@ -125,6 +125,22 @@ fn arbitrate(runtime: &mut Runtime, session: &mut Session, election_id: u128) ->
     if session.stream.is_none() {
         session.stream = Some(runtime.open_stream());
     }
+    match ask(runtime, session, election_id)? {
+        // As over gRPC: whoever comes after a primary that has left needs a higher id than that one's.
+        Some(Event::Vacant { election_id: seen }) => {
+            let answer = ask(runtime, session, crate::client::claim(seen, election_id))?;
+            Ok(Reply::Arbitration { primary: answer == Some(Event::Primary(true)) })
+        }
+        answer => Ok(Reply::Arbitration { primary: answer == Some(Event::Primary(true)) }),
+    }
+}
+
+/// Asks for primaryship, and gives the answer.
+fn ask(
+    runtime: &mut Runtime,
+    session: &mut Session,
+    election_id: u128,
+) -> Result<Option<Event>, RequestError> {
     session.election_id = election_id;
     let arbitration = MasterArbitrationUpdate {
         device_id: session.device_id,
@@ -133,17 +149,22 @@ fn arbitrate(runtime: &mut Runtime, session: &mut Session, election_id: u128) ->
     };
     send(runtime, session, stream_message_request::Update::Arbitration(arbitration))?;
     // The answer is the last of the messages: earlier ones told of what has passed.
-    let mut primary = false;
+    let mut answer = None;
     while let Some(event) = runtime.poll_event(session) {
-        if let Event::Primary(answer) = event {
-            primary = answer;
+        if matches!(event, Event::Primary(_) | Event::Vacant { .. }) {
+            answer = Some(event);
         }
     }
-    Ok(Reply::Arbitration { primary })
+    Ok(answer)
 }
 
-fn is_primary(arbitration: &MasterArbitrationUpdate) -> bool {
-    arbitration.status.as_ref().is_none_or(|status| status.code == 0)
+fn told(arbitration: &MasterArbitrationUpdate) -> Event {
+    let code = arbitration.status.as_ref().map_or(0, |status| status.code);
+    if code == status::Code::NotFound as i32 {
+        let seen = arbitration.election_id.map_or(0, from_uint128);
+        return Event::Vacant { election_id: seen };
+    }
+    Event::Primary(code == 0)
 }
 
 fn send(

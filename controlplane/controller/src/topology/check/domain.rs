@@ -13,7 +13,15 @@ pub(super) fn check(raw: &raw::Domain, problems: &mut Problems) -> Option<Domain
     let ports =
         raw.ports.as_ref().and_then(|ports| check_ports(ports, raw.allow_any_port == Some(true), problems));
     let dscp = raw.dscp.as_ref().map(|entries| check_dscp(&entries.value, entries.span, problems));
-    Some(Domain { ports: ports?, dscp: dscp?, crn_addresses: BTreeSet::new() })
+    let lossless = raw.lossless_classes.iter().flatten().filter_map(|class| u8::try_from(class.value.0).ok());
+    Some(Domain {
+        ports: ports?,
+        dscp: dscp?,
+        crn_addresses: BTreeSet::new(),
+        crn_addresses_v6: BTreeSet::new(),
+        lossless_classes: lossless.collect(),
+        reports: super::policies::reports(raw.reports.as_ref(), problems),
+    })
 }
 
 fn check_ports(raw: &raw::DomainPorts, allow_any: bool, problems: &mut Problems) -> Option<DomainPorts> {

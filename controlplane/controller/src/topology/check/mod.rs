@@ -1,22 +1,35 @@
 //! From the file's shape to a [`Topology`]: references, uniqueness, ranges, and the defaults.
 
 mod domain;
+mod generate;
 mod nodes;
+mod policies;
+mod ports;
 mod rdcc;
 mod unique;
 mod workloads;
 
+use super::Span;
 use super::decode::{Located, Problems};
 use super::fabric::Fabric;
 use super::raw;
 use super::values;
-use super::{Problem, Profile, Topology};
+use super::{Origin, Places, Problem, Profile, Topology};
 
 /// Checks a file and builds the topology from it; `None` only if there are errors among the problems.
-pub(super) fn topology(file: &raw::File, problems: &mut Problems) -> Option<Topology> {
+pub(super) fn topology(file: &raw::File, start: Span, problems: &mut Problems) -> Option<Topology> {
+    let expanded = generate::expand(file, problems);
+    let file = expanded.as_ref().unwrap_or(file);
+    missing_nodes(file, start, problems);
+    if let Some(name) = file.name.as_ref().filter(|name| !nodes::is_plain(&name.value)) {
+        // It names folders and stands in pages.
+        let message = format!("`{}` can't be a topology's name", name.value.escape_debug());
+        problems.push(Problem::error("topology::name", message).at(name.span, "").hint(nodes::NAME_RULE));
+    }
     let domain = file.domain.as_ref().and_then(|domain| domain::check(domain, problems));
     let profiles = profiles(file, problems);
     let nodes = nodes::check(file, problems);
+    let policies = policies::check(file, problems);
     if has_errors(problems) {
         // What follows computes with rates, delays and paths, and would only report consequences. References
         // to nodes can still be checked.
@@ -24,8 +37,10 @@ pub(super) fn topology(file: &raw::File, problems: &mut Problems) -> Option<Topo
         return None;
     }
     let mut domain = domain?;
+    domain.crn_addresses_v6 = nodes.switches.values().filter_map(|switch| switch.ipv6).collect();
     domain.crn_addresses = nodes.switches.values().map(|switch| switch.address).collect();
     let (profiles, data_profile, control_profile) = profiles?;
+    ports::check(file, &domain, &nodes, &profiles, &data_profile, problems);
     let fabric = Fabric::from_parts(&nodes.switches, &nodes.links);
     let workloads = workloads::check(file, &domain, &nodes, &fabric, problems);
     let limits = rdcc::Limits::of(&nodes, &fabric, &workloads, profiles.get(&data_profile));
@@ -43,8 +58,54 @@ pub(super) fn topology(file: &raw::File, problems: &mut Problems) -> Option<Topo
         control_profile,
         rdcc,
         workloads,
+        policies,
         warnings: Vec::new(),
+        places: places(file, nodes.link_spans),
     })
+}
+
+/// Where everything stands that entries can follow from.
+fn places(file: &raw::File, links: Vec<Span>) -> Places {
+    let mut places = Places::default();
+    for (index, span) in links.into_iter().enumerate() {
+        places.note(Origin::Link(index), span);
+    }
+    for (name, _) in file.switches.iter().flat_map(|all| &all.0) {
+        places.note(Origin::Switch(name.value.clone()), name.span);
+    }
+    for (name, _) in file.hosts.iter().flat_map(|all| &all.0) {
+        places.note(Origin::Host(name.value.clone()), name.span);
+    }
+    for (name, _) in file.profiles.iter().flat_map(|all| &all.0) {
+        places.note(Origin::Profile(name.value.clone()), name.span);
+    }
+    if let Some(list) = file.domain.as_ref().and_then(|domain| domain.dscp.as_ref()) {
+        for located in list.value.iter().filter_map(|entry| entry.dscp.as_ref()) {
+            places.note(Origin::Dscp(u8::try_from(located.value.0).unwrap_or(u8::MAX)), located.span);
+        }
+    }
+    policies::places(file, &mut places);
+    places
+}
+
+/// Nodes and links are written out or generated.
+fn missing_nodes(file: &raw::File, start: Span, problems: &mut Problems) {
+    let generated = file.generate.is_some() || file.refused.contains(&"generate");
+    let given = [
+        (
+            file.switches.is_some(),
+            "switches",
+            "{ s1: { target: soft, device_id: 1, reporter_id: 1, address: 10.255.0.1 } }",
+        ),
+        (file.hosts.is_some(), "hosts", "{ h1: { address: 10.0.0.1 } }"),
+        (file.links.is_some(), "links", "[{ endpoints: [\"s1:1\", h1] }]"),
+    ];
+    let missing: Vec<_> = given
+        .iter()
+        .filter(|(given, key, _)| !given && !generated && !file.refused.contains(key))
+        .map(|(_, key, example)| (*key, *example))
+        .collect();
+    super::decode::missing_keys(&missing, "the topology", start, problems);
 }
 
 fn has_errors(problems: &Problems) -> bool {

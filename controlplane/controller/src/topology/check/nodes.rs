@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use super::super::decode::{Located, Named, Problems};
 use super::super::values::{self, EndpointPort};
 use super::super::{
-    DEFAULT_CLONE_PORT, End, Host, Link, Peer, PeerNode, PortRef, Problem, Rate, Size, Span, Switch, Time,
-    raw,
+    DEFAULT_CLONE_PORT, End, Host, Link, Peer, PeerNode, PortOptions, PortRef, Problem, Rate, Size, Span,
+    Switch, Time, Trust, raw,
 };
 
 /// Nodes and links that passed.
@@ -16,6 +16,8 @@ pub(super) struct Nodes {
     pub switches: BTreeMap<String, Switch>,
     pub hosts: BTreeMap<String, Host>,
     pub links: Vec<Link>,
+    /// Where each link's ends stand.
+    pub link_spans: Vec<Span>,
 }
 
 /// What an operator calls a node, for messages.
@@ -50,6 +52,7 @@ pub(super) fn check(file: &raw::File, problems: &mut Problems) -> Nodes {
                 address: address.value,
                 mac: mac.unwrap_or_else(|| derived_mac(address.value)),
                 attachment: (*port).clone(),
+                ipv6: raw.as_ref().and_then(|raw| raw.ipv6.as_ref()).map(|ipv6| ipv6.value),
                 link: *link,
             },
         );
@@ -71,12 +74,14 @@ fn names<'a>(
     let mut kinds: HashMap<&str, (Kind, Span)> = HashMap::new();
     let all = switches.0.iter().map(|(name, _)| (name, Kind::Switch));
     for (name, kind) in all.chain(hosts.0.iter().map(|(name, _)| (name, Kind::Host))) {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.value.is_empty() || !name.value.chars().all(plain) {
+        if !is_plain(&name.value) {
             problems.push(
-                Problem::error("topology::name", format!("`{}` can't be a node's name", name.value))
-                    .at(name.span, "")
-                    .hint("names are letters, digits, `-`, `_` and `.`"),
+                Problem::error(
+                    "topology::name",
+                    format!("`{}` can't be a node's name", name.value.escape_debug()),
+                )
+                .at(name.span, "")
+                .hint(NAME_RULE),
             );
         }
         match kinds.get(name.value.as_str()) {
@@ -119,8 +124,30 @@ fn switch(raw: &raw::Switch, problems: &mut Problems) -> Option<Switch> {
             Some(port) => u16::try_from(port.value.0).ok()?,
             None => DEFAULT_CLONE_PORT,
         },
+        ipv6: raw.ipv6.as_ref().map(|ipv6| ipv6.value),
+        port_options: raw.ports.as_ref().map(|ports| port_options(ports, problems)).unwrap_or_default(),
         ports: BTreeMap::new(),
     })
+}
+
+fn port_options(raw: &Named<raw::Port>, problems: &mut Problems) -> BTreeMap<u16, PortOptions> {
+    let mut options = BTreeMap::new();
+    for (number, raw) in &raw.0 {
+        let Some(port) = number.value.parse::<u16>().ok().filter(|port| *port <= super::super::MAX_PORT)
+        else {
+            problems.push(
+                Problem::error("topology::port", format!("`{}` isn't a port number", number.value))
+                    .at(number.span, "")
+                    .hint(format!("ports are 0 to {}", super::super::MAX_PORT)),
+            );
+            continue;
+        };
+        let Some(raw) = raw else { continue };
+        let profile = raw.profile.as_ref().map(|profile| profile.value.clone());
+        options
+            .insert(port, PortOptions { profile, trust: raw.trust.map_or(Trust::Trusted, |trust| trust.0) });
+    }
+    options
 }
 
 /// What is already taken: ports by (switch, port), hosts by (name, none).
@@ -163,6 +190,7 @@ fn links(file: &raw::File, kinds: &HashMap<&str, Kind>, nodes: &mut Nodes, probl
             continue;
         }
         let (Some(rate_bps), Some(delay_ns)) = (rate, delay) else { continue };
+        nodes.link_spans.push(endpoints.span);
         connect(nodes, Link { ends: [first.clone(), second.clone()], rate_bps, delay_ns });
     }
     without.report(problems);
@@ -353,4 +381,14 @@ impl Nodes {
 pub(super) fn product(rate_bps: u64, time_ns: u64) -> u64 {
     let octets = u128::from(rate_bps) * u128::from(time_ns) / 8_000_000_000;
     u64::try_from(octets).unwrap_or(u64::MAX).min(Size::new(u64::from(u32::MAX)).get())
+}
+
+/// What [`is_plain`] demands.
+pub(super) const NAME_RULE: &str =
+    "a name is 1 to 64 letters, digits, `-`, `_` and `.`, and starts with no `.`";
+
+/// Whether a name can stand in a link, a file's name and an address of a page without being taken for anything else.
+pub(super) fn is_plain(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=64).contains(&name.len()) && name.chars().all(plain) && !name.starts_with('.')
 }

@@ -26,6 +26,12 @@ pub(super) fn check(switches: &Named<raw::Switch>, hosts: &Named<raw::Host>, pro
         problems,
     );
 
+    let of_switches = switches.iter().filter_map(|(name, raw)| Some((*name, raw.ipv6.as_ref()?)));
+    let of_hosts = hosts.iter().filter_map(|(name, raw)| Some((*name, raw.ipv6.as_ref()?)));
+    let addresses = of_switches.chain(of_hosts).map(|(name, address)| (address.value, name, address.span));
+    let hint = "give each node an address of its own";
+    duplicates("topology::same_address", "address", hint, addresses, problems);
+
     let ids = switches
         .iter()
         .filter_map(|(name, raw)| raw.device_id.as_ref().map(|id| (id.value.0, *name, id.span)));

@@ -1,0 +1,129 @@
+//! Speed of the controller at scale, against softswitch's P4Runtime servers on the loopback address, all in one
+//! process: `cargo run --release -p controller --example scale`. Figures, not tests: nothing here fails for being slow.
+
+#![allow(clippy::expect_used, reason = "a figure that can't be taken ends the run")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use controller::client::GrpcClient;
+use controller::machine::{Controller, ControllerEvent, settle};
+use controller::pipeline::Pipeline;
+use controller::topology::{self, Topology};
+use p4runtime::client::Options;
+use softswitch::SwitchConfig;
+use softswitch::runtime::Runtime;
+use softswitch::server::Server;
+use tokio::net::TcpListener;
+use wire::units::Nanos;
+
+const HEAD: &str = "\
+name: scale
+domain:
+  ports: { rdcc: 52100, crem: 52101, scone: 52102 }
+  dscp: [{ dscp: 26, role: scheduled, queue: 0 }, { dscp: 48, role: control, queue: 7 }]
+defaults: { link: { rate: 100Gbps, delay: 1us }, profile: p, control_profile: c }
+profiles:
+  p: { ecn_threshold: 100kB, q_max: 1MB, report_interval: 10us }
+  c: { ecn_threshold: 900kB, q_max: 1MB, report_interval: 10us }
+";
+
+fn parse(generate: &str) -> Topology {
+    let text = format!("{HEAD}generate: {generate}\n");
+    topology::parse("scale", &text).unwrap_or_else(|errors| panic!("{}", errors.render(100, false)))
+}
+
+/// A thousand nodes written out: parsed and checked, several times.
+fn validation() {
+    use std::fmt::Write as _;
+    let mut text = HEAD.to_owned() + "switches:\n";
+    for switch in 1..=20 {
+        writeln!(text, "  s{switch}: {{ target: soft, device_id: {switch}, reporter_id: {switch}, address: 10.255.0.{switch} }}")
+            .expect("writes");
+    }
+    let (mut hosts, mut links) = (String::from("hosts:\n"), String::from("links:\n"));
+    for host in 0..980 {
+        writeln!(hosts, "  h{host}: {{ address: 10.0.{}.{} }}", host / 200, host % 200 + 1).expect("writes");
+        writeln!(links, "  - {{ endpoints: [\"s{}:{}\", h{host}] }}", host % 19 + 2, host / 19 + 1)
+            .expect("writes");
+    }
+    for switch in 2..=20 {
+        writeln!(links, "  - {{ endpoints: [\"s1:{switch}\", \"s{switch}:200\"] }}").expect("writes");
+    }
+    let text = text + &hosts + &links;
+    let best = (0..10)
+        .map(|_| {
+            let start = Instant::now();
+            topology::parse("scale", &text).unwrap_or_else(|errors| panic!("{}", errors.render(100, false)));
+            start.elapsed()
+        })
+        .min();
+    println!("validate 1,000 nodes, {} lines: {:?}", text.lines().count(), best.unwrap_or_default());
+}
+
+async fn serve(topology: &Topology, names: &[String]) -> BTreeMap<String, (String, u64)> {
+    let mut addresses = BTreeMap::new();
+    for name in names {
+        let device_id = topology.switches[name].device_id;
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let server = Server::new(Arc::new(Mutex::new(Runtime::new(device_id, SwitchConfig::default()))));
+        tokio::spawn(async move { server.serve(listener, std::future::pending()).await });
+        addresses.insert(name.clone(), (address, device_id));
+    }
+    addresses
+}
+
+/// Applies, and gives how many entries there are and were written.
+async fn apply(
+    pipeline: &Arc<Pipeline>,
+    topology: &Topology,
+    addresses: &BTreeMap<String, (String, u64)>,
+) -> (usize, Duration) {
+    let start = Instant::now();
+    let mut controller = Controller::new(Arc::clone(pipeline), topology, 1).expect("fits");
+    controller.retain(|name| addresses.contains_key(name));
+    let client = |(name, (address, device_id)): (&String, &(String, u64))| {
+        let timeout = Duration::from_secs(60);
+        let options = Options { device_id: *device_id, timeout, ..Options::default() };
+        (name.clone(), GrpcClient::spawn(address.clone(), options))
+    };
+    let mut clients: BTreeMap<String, GrpcClient> = addresses.iter().map(client).collect();
+    controller.start(Nanos(0));
+    settle(&mut controller, &mut clients, || Nanos(0)).await;
+    let mut total = 0;
+    while let Some(event) = controller.poll_event() {
+        match event {
+            ControllerEvent::Ready { written, .. } => total += written,
+            other => panic!("{other:?}"),
+        }
+    }
+    (total, start.elapsed())
+}
+
+#[tokio::main]
+async fn main() {
+    validation();
+    let pipeline = Arc::new(Pipeline::v1model().expect("usable"));
+    for (what, generate, only) in [
+        (
+            "one switch, 10,000 hosts",
+            "{ shape: leaf-spine, leaves: 40, spines: 1, hosts_per_leaf: 250 }",
+            Some("leaf1"),
+        ),
+        ("200 switches", "{ shape: leaf-spine, leaves: 196, spines: 4, hosts_per_leaf: 1 }", None),
+    ] {
+        let start = Instant::now();
+        let topology = parse(generate);
+        println!("{what}: generated and checked in {:?}", start.elapsed());
+        let names: Vec<String> =
+            topology.switches.keys().filter(|name| only.is_none_or(|only| only == *name)).cloned().collect();
+        let addresses = serve(&topology, &names).await;
+        for pass in ["applied (program pushed)", "applied again"] {
+            let (written, took) = apply(&pipeline, &topology, &addresses).await;
+            let rate = written as f64 / took.as_secs_f64();
+            println!("  {pass}: {written} entries written in {took:?} ({rate:.0}/s)");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Looks at a switch over gRPC without becoming its primary: for plans and status.
+
+use std::time::Duration;
+
+use p4runtime::client::from_uint128;
+use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
+use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
+use p4runtime::p4::v1::p4_runtime_client::P4RuntimeClient;
+use p4runtime::p4::v1::{
+    CapabilitiesRequest, Entity, GetForwardingPipelineConfigRequest, MasterArbitrationUpdate, ReadRequest,
+    StreamMessageRequest, stream_message_request, stream_message_response,
+};
+use p4runtime::status::Code;
+use tonic::Status;
+use tonic::transport::{Channel, Endpoint};
+
+use super::RequestError;
+
+/// Largest message taken, octets: wildcard reads exceed gRPC's default of 4 MiB.
+const MESSAGE_OCTETS: usize = 256 << 20;
+
+/// Largest list of headers taken, octets. The outcomes of a batch, one for each update, come as a header of the
+/// status; with the usual 16 KiB a batch of some hundred updates of which one is refused breaks the connection.
+const HEADER_OCTETS: u32 = 16 << 20;
+
+/// Who may write to a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Primaryship {
+    /// A controller with this election id.
+    Held(u128),
+    /// Nobody.
+    Vacant,
+}
+
+/// A connection for reading only. It opens no stream but in [`Observer::primaryship`], so that it never gets in the
+/// way of a controller.
+#[derive(Debug)]
+pub struct Observer {
+    stub: P4RuntimeClient<Channel>,
+    device_id: u64,
+    timeout: Duration,
+}
+
+impl Observer {
+    /// Connects to `address` (`host:port`).
+    ///
+    /// # Errors
+    /// Nobody answers there.
+    pub async fn connect(address: &str, device_id: u64, timeout: Duration) -> Result<Self, RequestError> {
+        let channel = channel(address, timeout).await?;
+        let stub = P4RuntimeClient::new(channel)
+            .max_decoding_message_size(MESSAGE_OCTETS)
+            .max_encoding_message_size(MESSAGE_OCTETS);
+        Ok(Self { stub, device_id, timeout })
+    }
+
+    /// The running program's cookie; `None` if no program runs. A program without a cookie is somebody else's: 0.
+    ///
+    /// # Errors
+    /// The switch's refusal.
+    pub async fn cookie(&mut self) -> Result<Option<u64>, RequestError> {
+        let request = GetForwardingPipelineConfigRequest {
+            device_id: self.device_id,
+            response_type: ResponseType::CookieOnly.into(),
+        };
+        match self.stub.get_forwarding_pipeline_config(request).await {
+            Ok(answer) => {
+                let config = answer.into_inner().config;
+                Ok(config.map(|config| config.cookie.map_or(0, |Cookie { cookie }| cookie)))
+            }
+            // How switches say that there is none.
+            Err(status) if status.code() == Code::FailedPrecondition => Ok(None),
+            Err(status) => Err(refused(&status)),
+        }
+    }
+
+    /// Reads entities; parts left out of a request stand for everything.
+    ///
+    /// # Errors
+    /// The switch's refusal.
+    pub async fn read(&mut self, entities: Vec<Entity>) -> Result<Vec<Entity>, RequestError> {
+        let request = ReadRequest { device_id: self.device_id, entities, ..ReadRequest::default() };
+        let mut answers = self.stub.read(request).await.map_err(|status| refused(&status))?.into_inner();
+        let mut found = Vec::new();
+        while let Some(answer) = answers.message().await.map_err(|status| refused(&status))? {
+            found.extend(answer.entities);
+        }
+        Ok(found)
+    }
+
+    /// The switch's P4Runtime version.
+    ///
+    /// # Errors
+    /// The switch's refusal.
+    pub async fn api_version(&mut self) -> Result<String, RequestError> {
+        let answer = self.stub.capabilities(CapabilitiesRequest::default()).await;
+        Ok(answer.map_err(|status| refused(&status))?.into_inner().p4runtime_api_version)
+    }
+
+    /// Who is primary. A client without an election id asks: it is below all others and keeps nobody from writing.
+    ///
+    /// # Errors
+    /// The switch's refusal, or no answer in time.
+    pub async fn primaryship(&mut self) -> Result<Primaryship, RequestError> {
+        let late = || RequestError::Unreachable("no answer about who is primary".to_owned());
+        tokio::time::timeout(self.timeout, self.ask_primaryship()).await.map_err(|_| late())?
+    }
+
+    async fn ask_primaryship(&mut self) -> Result<Primaryship, RequestError> {
+        let ended = || RequestError::Unreachable("the switch has closed the stream".to_owned());
+        let arbitration =
+            MasterArbitrationUpdate { device_id: self.device_id, ..MasterArbitrationUpdate::default() };
+        let update = Some(stream_message_request::Update::Arbitration(arbitration));
+        // The sender is kept until the answer is there: its end would end the stream.
+        let (sender, outbound) = tokio::sync::mpsc::channel(1);
+        sender.send(StreamMessageRequest { update }).await.map_err(|_| ended())?;
+        let opened = self.stub.stream_channel(tokio_stream::wrappers::ReceiverStream::new(outbound)).await;
+        let mut inbound = opened.map_err(|status| refused(&status))?.into_inner();
+        while let Some(message) = inbound.message().await.map_err(|status| refused(&status))? {
+            let Some(stream_message_response::Update::Arbitration(answer)) = message.update else { continue };
+            let id = answer.election_id.map_or(0, from_uint128);
+            let code = answer.status.map_or(0, |status| status.code);
+            // BMv2 makes even a client without an id primary when there is nobody else.
+            let held = code == Code::AlreadyExists as i32;
+            return Ok(if held { Primaryship::Held(id) } else { Primaryship::Vacant });
+        }
+        drop(sender);
+        Err(ended())
+    }
+}
+
+/// Connects to a switch.
+///
+/// # Errors
+/// Nobody answers there.
+pub(super) async fn channel(address: &str, timeout: Duration) -> Result<Channel, RequestError> {
+    let unreachable = |error: tonic::transport::Error| {
+        RequestError::Unreachable(format!("can't connect to the switch at {address}: {}", root(&error)))
+    };
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(unreachable)?;
+    let endpoint = endpoint.connect_timeout(timeout).http2_max_header_list_size(HEADER_OCTETS);
+    endpoint.connect().await.map_err(unreachable)
+}
+
+fn refused(status: &Status) -> RequestError {
+    RequestError::Refused { code: status.code() as i32, message: status.message().to_owned() }
+}
+
+/// The innermost cause says most: "Connection refused".
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(deeper) = cause.source() {
+        cause = deeper;
+    }
+    cause.to_string()
+}

@@ -1,0 +1,136 @@
+//! Entries of the policies and of the reports besides the congestion reports. Without any of these in the file there
+//! are none.
+
+use std::collections::BTreeSet;
+
+use p4runtime::p4::v1::Entity;
+
+use crate::topology::{AclAction, AclEntry, Origin, PeerNode, Prefix, Switch, Topology, mapped};
+
+use super::builder::{Act, Builder, Match};
+use super::{DesiredError, Sourced, routes};
+
+/// All of them for a switch.
+pub(super) fn entries(
+    topology: &Topology,
+    switch: &Switch,
+    builder: Builder<'_>,
+) -> Result<Vec<Sourced>, DesiredError> {
+    let mut all = reports(topology, builder)?;
+    all.extend(source_rates(topology, builder)?);
+    let policies = &topology.policies;
+    for (index, policy) in policies.queue_pair_rates.iter().enumerate() {
+        let action = builder.action("set_qp_rate", &[("rate", mbit(policy.rate_bps))])?;
+        let key = [("dst_addr", Match::Wide(mapped(policy.to))), ("dest_qp", Match::Exact(policy.qp.into()))];
+        let entity = builder.entry("qp_rate_policy", &key, Act::Action(action))?;
+        all.push((entity, Origin::Policy("queue_pair_rates", index)));
+    }
+    for (index, entry) in policies.acl.iter().enumerate() {
+        // The first of the file has the highest priority.
+        let priority = i32::try_from(policies.acl.len() - index).unwrap_or(i32::MAX);
+        all.push((acl(entry, priority, builder)?, Origin::Policy("acl", index)));
+    }
+    for (index, (sources, address)) in policies.report_to.iter().enumerate() {
+        let action = builder.action("set_csf", &[("address", mapped(*address))])?;
+        let key: Vec<_> = source(*sources).into_iter().collect();
+        let entity = builder.entry("csf_address", &key, Act::Action(action))?;
+        all.push((entity, Origin::Policy("report_to", index)));
+    }
+    if policies.source_check {
+        all.extend(source_check(topology, switch, builder)?);
+    }
+    Ok(all)
+}
+
+/// Rates in the tables are whole Mbit/s, never 0: that says nothing.
+fn mbit(rate_bps: u64) -> u128 {
+    u128::from((rate_bps / 1_000_000).max(1))
+}
+
+/// Sources as a component of a key; a prefix of no length is left out of it (P4Runtime, don't care).
+fn source(prefix: Prefix) -> Option<(&'static str, Match)> {
+    let length = i32::from(prefix.length());
+    (length > 0).then(|| ("src_addr", Match::Prefix(prefix.bits(), length)))
+}
+
+fn reports(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
+    let reports = topology.domain.reports;
+    let mut all = Vec::new();
+    let micros = |nanos: u64| u128::from(nanos / 1000);
+    if let Some(interval) = reports.path_interval_ns {
+        let action = builder.action("set_path_report", &[("interval", micros(interval))])?;
+        all.push(builder.default_action("path_report", action)?);
+    }
+    if let Some((interval, floor)) = reports.rate_advice {
+        let params = [("interval", micros(interval)), ("floor", mbit(floor))];
+        all.push(builder.default_action("rate_advice", builder.action("set_rate_advice", &params)?)?);
+    }
+    if let Some((kind, floor)) = reports.rate_signal {
+        let params = [("type", u128::from(kind)), ("floor", mbit(floor))];
+        all.push(builder.default_action("rate_signal", builder.action("set_rate_signal", &params)?)?);
+    }
+    Ok(all.into_iter().map(|entity| (entity, Origin::Reports)).collect())
+}
+
+fn source_rates(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
+    // Class 0 is also what DSCPs without an entry have.
+    let classes: BTreeSet<u8> =
+        topology.domain.dscp.iter().map(|entry| entry.class).chain(std::iter::once(0)).collect();
+    let mut all = Vec::new();
+    for (index, policy) in topology.policies.source_rates.iter().enumerate() {
+        let of = policy.class.map_or_else(|| classes.clone(), |class| BTreeSet::from([class]));
+        for class in of {
+            let action = builder.action("set_source_rate", &[("rate", mbit(policy.rate_bps))])?;
+            let class = ("traffic_class", Match::Exact(class.into()));
+            let key: Vec<_> = std::iter::once(class).chain(source(policy.from)).collect();
+            let entity = builder.entry("source_rate_policy", &key, Act::Action(action))?;
+            all.push((entity, Origin::Policy("source_rates", index)));
+        }
+    }
+    Ok(all)
+}
+
+fn acl(entry: &AclEntry, priority: i32, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let mut key = Vec::new();
+    // What may be anything is left out of the key.
+    for (field, of) in [("src_addr", entry.from), ("dst_addr", entry.to)] {
+        if let Some(prefix) = of.filter(|prefix| prefix.length() > 0) {
+            key.push((field, Match::Masked(prefix.bits(), prefix.mask())));
+        }
+    }
+    if let Some(protocol) = entry.protocol {
+        key.push(("protocol", Match::Masked(protocol.into(), 0xff)));
+    }
+    for (field, port) in [("src_port", entry.source_port), ("dst_port", entry.destination_port)] {
+        if let Some(port) = port {
+            key.push((field, Match::Masked(port.into(), 0xffff)));
+        }
+    }
+    let name = match entry.action {
+        AclAction::Deny => "deny",
+        AclAction::Permit => "permit",
+    };
+    builder.prioritised("acl", &key, Act::Action(builder.action(name, &[])?), priority)
+}
+
+/// On a host's port only the host's own addresses are at home. Ports between switches carry everybody's.
+fn source_check(
+    topology: &Topology,
+    switch: &Switch,
+    builder: Builder<'_>,
+) -> Result<Vec<Sourced>, DesiredError> {
+    let mut all = Vec::new();
+    for (port, peer) in &switch.ports {
+        let PeerNode::Host(name) = &peer.node else { continue };
+        let Some(host) = topology.hosts.get(name) else { continue };
+        let own = routes::addresses(host.address, host.ipv6).map(|address| (Some(Prefix::only(address)), 1));
+        for (prefix, valid) in std::iter::once((None, 0)).chain(own) {
+            let action = builder.action("set_source_valid", &[("valid", valid)])?;
+            let port = ("ingress_port", Match::Exact((*port).into()));
+            let key: Vec<_> = std::iter::once(port).chain(prefix.and_then(source)).collect();
+            let entity = builder.entry("source_check", &key, Act::Action(action))?;
+            all.push((entity, Origin::Host(name.clone())));
+        }
+    }
+    Ok(all)
+}

@@ -1,0 +1,269 @@
+//! Keeps switches as they should be, for as long as the controller runs: tries again what has failed, at growing
+//! intervals, and asks those that are ready from time to time whether they still hold what they should.
+//!
+//! A machine over the [`Controller`]: time is an argument and may jump; nothing here waits.
+
+use std::collections::BTreeMap;
+
+use wire::units::Nanos;
+
+use crate::desired::DesiredError;
+use crate::machine::{Controller, ControllerEvent, State};
+use crate::topology::Topology;
+
+/// How often things are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rhythm {
+    /// From the time a switch is ready to the next look at what it holds.
+    pub check: Nanos,
+    /// Pause after the first failure; doubled after each further one.
+    pub first_pause: Nanos,
+    /// Longest pause.
+    pub longest_pause: Nanos,
+}
+
+impl Default for Rhythm {
+    /// A check every 30 s; pauses from 0.5 s to 30 s.
+    fn default() -> Self {
+        Self {
+            check: Nanos(30_000_000_000),
+            first_pause: Nanos(500_000_000),
+            longest_pause: Nanos(30_000_000_000),
+        }
+    }
+}
+
+/// What is due for a switch next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Due {
+    Retry(Nanos),
+    Check(Nanos),
+    Nothing,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Care {
+    due: Due,
+    pause: Nanos,
+}
+
+/// A controller and its timers.
+#[derive(Debug)]
+pub struct Keeper {
+    /// The controller; its events are to be given to [`Keeper::heard`].
+    pub controller: Controller,
+    rhythm: Rhythm,
+    cares: BTreeMap<String, Care>,
+}
+
+impl Keeper {
+    /// Keeps the switches of a controller.
+    pub fn new(controller: Controller, rhythm: Rhythm) -> Self {
+        Self { controller, rhythm, cares: BTreeMap::new() }
+    }
+
+    /// Begins with all switches.
+    pub fn start(&mut self, now: Nanos) {
+        self.controller.start(now);
+    }
+
+    /// Takes another topology; switches that are new in it are begun with.
+    ///
+    /// # Errors
+    /// It doesn't fit a switch; the old one stays in force everywhere then.
+    pub fn set_topology(
+        &mut self,
+        topology: &Topology,
+        keep: impl FnMut(&str) -> bool,
+        now: Nanos,
+    ) -> Result<(), DesiredError> {
+        self.controller.set_topology(topology, now)?;
+        self.controller.retain(keep);
+        self.cares.retain(|name, _| topology.switches.contains_key(name));
+        let names: Vec<String> = topology.switches.keys().cloned().collect();
+        for name in names {
+            // What it failed on may be what has been corrected.
+            if matches!(self.controller.state(&name), Some(State::Idle | State::Failed)) {
+                self.cares.remove(&name);
+                self.controller.start_one(&name, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the timers that follow from what the controller tells.
+    pub fn heard(&mut self, event: &ControllerEvent, now: Nanos) {
+        let rhythm = self.rhythm;
+        let fresh = Care { due: Due::Nothing, pause: rhythm.first_pause };
+        match event {
+            ControllerEvent::Ready { switch, .. } => {
+                let due = Due::Check(later(now, rhythm.check));
+                self.cares.insert(switch.clone(), Care { due, ..fresh });
+            }
+            // The switch tells by itself when it needs another primary.
+            ControllerEvent::Backup { switch } => {
+                self.cares.insert(switch.clone(), fresh);
+            }
+            ControllerEvent::Failed { switch, .. } if self.controller.failure(switch).is_some() => {
+                let care = self.cares.entry(switch.clone()).or_insert(fresh);
+                care.due = Due::Retry(later(now, care.pause));
+                care.pause = Nanos(care.pause.0.saturating_mul(2).min(rhythm.longest_pause.0));
+            }
+            _ => {}
+        }
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Nanos) {
+        for (switch, care) in &mut self.cares {
+            match care.due {
+                Due::Retry(at) if at.0 <= now.0 => {
+                    care.due = Due::Nothing;
+                    self.controller.start_one(switch, now);
+                }
+                Due::Check(at) if at.0 <= now.0 => {
+                    care.due = Due::Nothing;
+                    self.controller.read_counters(switch, now);
+                    self.controller.check(switch, now);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// When to call [`Keeper::handle_timeout`] next.
+    pub fn poll_timeout(&self) -> Option<Nanos> {
+        let time = |care: &Care| match care.due {
+            Due::Retry(at) | Due::Check(at) => Some(at),
+            Due::Nothing => None,
+        };
+        self.cares.values().filter_map(time).min_by_key(|at| at.0)
+    }
+}
+
+fn later(now: Nanos, pause: Nanos) -> Nanos {
+    Nanos(now.0.saturating_add(pause.0))
+}
+
+/// Decides when a file that is being watched has changed. A file that is written in place is seen in pieces, and a
+/// piece can be a valid topology: only what has been seen twice in a row is taken.
+#[derive(Clone, Debug, Default)]
+pub struct Settled {
+    taken: Vec<u8>,
+    seen: Option<Vec<u8>>,
+}
+
+impl Settled {
+    /// The content in force.
+    pub fn new(content: Vec<u8>) -> Self {
+        Self { taken: content, seen: None }
+    }
+
+    /// Takes what the file holds now; `None` if it can't be read (it may be replaced at this moment). Gives the new
+    /// content once it has settled.
+    pub fn see(&mut self, content: Option<Vec<u8>>) -> Option<&[u8]> {
+        let Some(content) = content else {
+            self.seen = None;
+            return None;
+        };
+        if content == self.taken {
+            self.seen = None;
+            return None;
+        }
+        if self.seen.as_ref() != Some(&content) {
+            self.seen = Some(content);
+            return None;
+        }
+        self.seen = None;
+        self.taken = content;
+        Some(&self.taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::client::{Event, Reply, RequestError};
+    use crate::pipeline::Pipeline;
+    use crate::topology;
+
+    fn keeper() -> Keeper {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../topologies/incast-8to1.yaml");
+        let topology = topology::load(std::path::Path::new(path)).expect("accepted");
+        let pipeline = Arc::new(Pipeline::v1model().expect("usable"));
+        let rhythm = Rhythm { check: Nanos(1000), first_pause: Nanos(10), longest_pause: Nanos(35) };
+        Keeper::new(Controller::new(pipeline, &topology, 1).expect("fits"), rhythm)
+    }
+
+    /// Answers the one request that is out, and hears what comes of it; gives whether there was one.
+    fn answer(keeper: &mut Keeper, now: Nanos, result: Result<Reply, RequestError>) -> bool {
+        let Some((switch, id, _)) = keeper.controller.poll_request() else { return false };
+        keeper.controller.handle_event(&switch, Event::Reply { id, result }, now);
+        while let Some(event) = keeper.controller.poll_event() {
+            keeper.heard(&event, now);
+        }
+        true
+    }
+
+    fn gone() -> Result<Reply, RequestError> {
+        Err(RequestError::Unreachable("gone".to_owned()))
+    }
+
+    #[test]
+    fn pauses_between_attempts_double_up_to_the_longest_and_start_over_after_success() {
+        let mut keeper = keeper();
+        keeper.start(Nanos(0));
+        let mut now = Nanos(0);
+        for pause in [10, 20, 35, 35] {
+            assert!(answer(&mut keeper, now, gone()));
+            assert_eq!(keeper.poll_timeout(), Some(Nanos(now.0 + pause)));
+            keeper.handle_timeout(Nanos(now.0 + pause - 1));
+            assert!(keeper.controller.poll_request().is_none(), "not before the pause is over");
+            now = Nanos(now.0 + pause);
+            keeper.handle_timeout(now);
+        }
+        assert!(answer(&mut keeper, now, Ok(Reply::Arbitration { primary: false })));
+        assert_eq!(keeper.poll_timeout(), None, "a backup waits for the switch");
+        keeper.controller.handle_event("s1", Event::Closed("gone".to_owned()), now);
+        while let Some(event) = keeper.controller.poll_event() {
+            keeper.heard(&event, now);
+        }
+        assert_eq!(keeper.poll_timeout(), Some(Nanos(now.0 + 10)));
+    }
+
+    /// The clock may jump: forward, everything is due at once and once only; back, nothing is done twice.
+    #[test]
+    fn a_clock_that_jumps_does_no_harm() {
+        let mut keeper = keeper();
+        keeper.start(Nanos(5000));
+        assert!(answer(&mut keeper, Nanos(5000), gone()));
+        keeper.handle_timeout(Nanos(3));
+        assert!(keeper.controller.poll_request().is_none());
+        keeper.handle_timeout(Nanos(u64::MAX));
+        keeper.handle_timeout(Nanos(u64::MAX));
+        assert!(answer(&mut keeper, Nanos(u64::MAX), gone()));
+        assert!(keeper.controller.poll_request().is_none(), "one attempt");
+        assert_eq!(keeper.poll_timeout(), Some(Nanos(u64::MAX)));
+    }
+
+    #[test]
+    fn a_file_counts_as_changed_when_it_has_settled() {
+        let mut file = Settled::new(b"one".to_vec());
+        let mut see = |content: &[u8]| file.see(Some(content.to_vec())).map(<[u8]>::to_vec);
+        assert_eq!(see(b"one"), None);
+        // Truncated, then written in two pieces.
+        assert_eq!(see(b""), None);
+        assert_eq!(see(b"tw"), None);
+        assert_eq!(see(b"two"), None);
+        assert_eq!(see(b"two"), Some(b"two".to_vec()));
+        assert_eq!(see(b"two"), None, "taken once");
+        // Replaced atomically, and put back before it has settled.
+        assert_eq!(see(b"three"), None);
+        assert_eq!(see(b"two"), None);
+        assert_eq!(file.see(None), None, "between unlink and rename");
+        assert_eq!(file.see(Some(b"three".to_vec())), None);
+        assert!(file.see(Some(b"three".to_vec())).is_some());
+    }
+}
