@@ -7,7 +7,9 @@ mod program;
 mod schema;
 mod sim_command;
 mod stf_command;
+mod switch;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -30,10 +32,12 @@ enum Command {
     Schema,
     /// Run a packet test (P4's Simple Test Framework) on the embedded switch
     Stf(stf_command::Args),
+    /// Run the embedded switch on network interfaces, in BMv2's place
+    Switch(Box<switch::Args>),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let result = match Cli::parse_from(arguments()).command {
         Command::Sim(args) => sim_command::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Schema => {
@@ -41,6 +45,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Stf(args) => stf_command::run(&args),
+        Command::Switch(args) => switch::run(*args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -49,4 +54,16 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The words of the command line. `simple_switch_grpc` wants a lone `--` before its target's options; `crn switch`
+/// takes such a line as well.
+fn arguments() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == "switch")
+        && let Some(at) = words.iter().position(|word| word == "--")
+    {
+        words.remove(at);
+    }
+    words
 }

@@ -35,7 +35,7 @@ pub(crate) struct SetState {
 }
 
 /// Everything in a switch but its queues.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State {
     pub tables: Vec<Table>,
     pub profiles: Vec<Profile>,

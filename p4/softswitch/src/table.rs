@@ -32,8 +32,16 @@ pub(crate) struct Entry {
     pub meter: Option<Box<Meter>>,
     pub last_hit_ns: u64,
     pub idle_timeout_ns: u64,
-    pub idle_reported: bool,
+    /// When it was last reported as idle.
+    pub idle_reported_ns: u64,
     pub is_const: bool,
+}
+
+impl Entry {
+    /// When it is idle, if nothing hits it before.
+    pub(crate) fn idle_at_ns(&self) -> u64 {
+        self.last_hit_ns.max(self.idle_reported_ns).saturating_add(self.idle_timeout_ns)
+    }
 }
 
 /// A table's state.
@@ -48,6 +56,8 @@ pub(crate) struct Table {
     pub default: Option<Bound>,
     /// How many entries have an idle timeout.
     pub idle_entries: usize,
+    /// Before this none of them can be idle.
+    pub next_idle_ns: u64,
 }
 
 impl Table {
@@ -63,6 +73,15 @@ impl Table {
                 .as_ref()
                 .map(|(action, data)| Bound::Call { action: size32(*action), data: data.clone().into() }),
             idle_entries: 0,
+            next_idle_ns: u64::MAX,
+        }
+    }
+
+    /// An entry may become idle: it is new, or has another timeout.
+    pub(crate) fn expect_idle(&mut self, entry: &Entry) {
+        if entry.idle_timeout_ns != 0 {
+            self.next_idle_ns =
+                self.next_idle_ns.min(entry.last_hit_ns.saturating_add(entry.idle_timeout_ns));
         }
     }
 
@@ -112,6 +131,7 @@ impl Table {
         self.next_handle += 1;
         entry.handle = handle;
         self.idle_entries += usize::from(entry.idle_timeout_ns != 0);
+        self.expect_idle(&entry);
         let priority = entry.priority;
         let slot = if let Some(slot) = self.free.pop() {
             self.entries[slot as usize] = Some(entry);

@@ -28,6 +28,10 @@ use crate::status;
 /// Largest message taken or sent, octets. Pipelines and wildcard reads exceed gRPC's default of 4 MiB.
 const MESSAGE_OCTETS: usize = 256 << 20;
 
+/// Largest answer in gRPC's trailers, octets: a refused batch has one outcome for each update there, some 40 octets
+/// each, and the default of 16 KiB is less than a few hundred need.
+const TRAILER_OCTETS: u32 = 64 << 20;
+
 /// Messages waiting in either direction of the stream before the sender of them has to wait.
 const STREAM_MESSAGES: usize = 1024;
 
@@ -72,7 +76,10 @@ impl Client {
             address: address.to_owned(),
             source: error,
         };
-        let endpoint = Endpoint::from_shared(uri).map_err(unreachable)?.connect_timeout(options.timeout);
+        let endpoint = Endpoint::from_shared(uri)
+            .map_err(unreachable)?
+            .connect_timeout(options.timeout)
+            .http2_max_header_list_size(TRAILER_OCTETS);
         let channel = endpoint.connect().await.map_err(unreachable)?;
         Client::over(channel, options).await
     }

@@ -208,6 +208,27 @@ impl Switch {
         Ok(())
     }
 
+    /// Leaves members out of what the hash chooses from; they stay members. Members not named are chosen again.
+    ///
+    /// # Errors
+    /// No such group.
+    pub fn group_leave_out(
+        &mut self,
+        profile: ProfileId,
+        id: u32,
+        left_out: &[u32],
+    ) -> Result<(), ControlError> {
+        let group = self.group(profile, id)?;
+        let mut buckets = self.buckets(profile, &group)?;
+        let state = &mut self.state.profiles[profile.0];
+        let slots: Vec<u32> = left_out.iter().filter_map(|&member| state.members.slot(member)).collect();
+        buckets.retain(|slot| !slots.contains(slot));
+        if let Some(found) = state.groups.slot(id).and_then(|slot| state.groups.at_mut(slot)) {
+            found.buckets = buckets;
+        }
+        Ok(())
+    }
+
     /// Removes a group.
     ///
     /// # Errors

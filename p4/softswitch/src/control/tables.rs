@@ -130,7 +130,7 @@ impl Switch {
             meter: None,
             last_hit_ns: self.now_ns,
             idle_timeout_ns: entry.idle_timeout_ns,
-            idle_reported: false,
+            idle_reported_ns: 0,
             is_const,
         };
         let handle = self.state.tables[table.0].insert(&program.tables()[table.0], &compiled, made)?;
@@ -161,11 +161,13 @@ impl Switch {
         let Some(entry) = state.at_mut(slot) else { return Ok(()) };
         let old = std::mem::replace(&mut entry.bound, bound);
         entry.last_hit_ns = now_ns;
-        entry.idle_reported = false;
         if let Some(timeout) = idle_timeout_ns {
             let (had, has) = (entry.idle_timeout_ns != 0, timeout != 0);
             entry.idle_timeout_ns = timeout;
             state.idle_entries = state.idle_entries + usize::from(has) - usize::from(had);
+            if has {
+                state.next_idle_ns = state.next_idle_ns.min(now_ns.saturating_add(timeout));
+            }
         }
         self.count_use(table, &old, false);
         Ok(())
@@ -377,16 +379,23 @@ impl Switch {
         Ok(())
     }
 
-    /// Entries whose idle timeout has passed at `now_ns`; each is reported once until it is hit again.
+    /// Entries whose idle timeout has passed at `now_ns`; each is reported again after every further timeout without a
+    /// hit (P4Runtime, Idle-timeout). Costs nothing while no entry can be idle.
     pub fn poll_idle(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
         let mut idle = Vec::new();
-        for (t, table) in self.state.tables.iter_mut().enumerate().filter(|(_, t)| t.idle_entries > 0) {
-            for e in table.entries_mut().filter(|e| e.idle_timeout_ns != 0 && !e.idle_reported) {
-                if now_ns.saturating_sub(e.last_hit_ns) >= e.idle_timeout_ns {
-                    e.idle_reported = true;
+        for (t, table) in self.state.tables.iter_mut().enumerate() {
+            if table.idle_entries == 0 || now_ns < table.next_idle_ns {
+                continue;
+            }
+            let mut next = u64::MAX;
+            for e in table.entries_mut().filter(|e| e.idle_timeout_ns != 0) {
+                if now_ns >= e.idle_at_ns() {
+                    e.idle_reported_ns = now_ns;
                     idle.push((TableId(t), EntryHandle(e.handle)));
                 }
+                next = next.min(e.idle_at_ns());
             }
+            table.next_idle_ns = next;
         }
         idle
     }

@@ -1,6 +1,6 @@
 //! One program running: its switch, and what the API wants remembered beside the switch.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use p4runtime::p4::v1::{
@@ -51,6 +51,8 @@ pub(super) struct Device {
     pub clone_sessions: HashMap<u16, CloneSessionEntry>,
     pub multicast_groups: HashMap<u16, MulticastGroupEntry>,
     pub digests: Digests,
+    /// Ports whose link is down.
+    pub down: BTreeSet<u16>,
     pub now_ns: u64,
 }
 
@@ -64,6 +66,7 @@ impl Device {
             clone_sessions: HashMap::new(),
             multicast_groups: HashMap::new(),
             digests: Digests::default(),
+            down: BTreeSet::new(),
             now_ns,
         }
     }
@@ -76,7 +79,7 @@ impl Device {
             .collect()
     }
 
-    fn update(&mut self, update: &Update) -> Result<(), Fault> {
+    pub(super) fn update(&mut self, update: &Update) -> Result<(), Fault> {
         use entity::Entity as Kind;
         let how = update::Type::try_from(update.r#type).unwrap_or_default();
         if how == update::Type::Unspecified {

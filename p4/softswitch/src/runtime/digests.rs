@@ -22,7 +22,7 @@ const LARGEST_LIST: usize = 4096;
 /// Lists remembered while nobody acknowledges them; the oldest is forgotten first.
 const LISTS_REMEMBERED: usize = 1024;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Learning {
     config: digest_entry::Config,
     pending: Vec<Vec<Value>>,
@@ -30,7 +30,7 @@ struct Learning {
     sent: VecDeque<Sent>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Sent {
     list_id: u64,
     messages: Vec<Vec<Value>>,
@@ -38,7 +38,7 @@ struct Sent {
 }
 
 /// The digests that a controller asked for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Digests {
     learning: BTreeMap<u32, Learning>,
     last_list: u64,

@@ -10,6 +10,7 @@
 
 mod arbitration;
 mod arrays;
+mod atomic;
 mod convert;
 mod device;
 mod digests;
@@ -22,8 +23,9 @@ mod replication;
 mod stream;
 mod table_read;
 mod table_write;
+mod watch;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use p4runtime::client::from_uint128;
@@ -55,6 +57,8 @@ pub struct Compiled(Arc<Pipeline>);
 pub struct Runtime {
     config: SwitchConfig,
     ports: BTreeMap<u16, PortConfig>,
+    /// Ports whose link is down.
+    down: BTreeSet<u16>,
     /// What packets go through.
     active: Option<Device>,
     /// What `VERIFY_AND_SAVE` has made: controllers already see it, packets don't.
@@ -62,6 +66,7 @@ pub struct Runtime {
     arbitration: Arbitration,
     last_stream: u64,
     outbox: VecDeque<(StreamId, StreamMessageResponse)>,
+    dropped: u64,
     now_ns: u64,
 }
 
@@ -71,11 +76,13 @@ impl Runtime {
         Runtime {
             config,
             ports: BTreeMap::new(),
+            down: BTreeSet::new(),
             active: None,
             saved: None,
             arbitration: Arbitration::new(device_id),
             last_stream: 0,
             outbox: VecDeque::new(),
+            dropped: 0,
             now_ns: 0,
         }
     }
@@ -126,7 +133,9 @@ impl Runtime {
         for (&port, &config) in &self.ports {
             switch.set_port(port, config);
         }
-        Device::new(pipeline, switch, self.now_ns)
+        let mut device = Device::new(pipeline, switch, self.now_ns);
+        device.down.clone_from(&self.down);
+        device
     }
 
     /// The device that controllers see.
@@ -138,21 +147,28 @@ impl Runtime {
         self.saved.as_mut().or(self.active.as_mut()).ok_or_else(no_pipeline)
     }
 
-    /// Makes changes, in order; a failed one doesn't keep the others from being made.
+    /// Makes changes, in order. By the request's atomicity, a failed one doesn't keep the others from being made
+    /// (`CONTINUE_ON_ERROR`), or none is made.
     ///
     /// # Errors
     /// `NOT_FOUND` (another device), `PERMISSION_DENIED` (not the role's primary), `FAILED_PRECONDITION` (no pipeline),
-    /// `UNIMPLEMENTED` (an atomicity other than `CONTINUE_ON_ERROR`): nothing was made. `UNKNOWN`: some were not made;
+    /// `INVALID_ARGUMENT` (an unknown atomicity): nothing was made. `UNKNOWN`: some were not made (with another atomicity
+    /// than `CONTINUE_ON_ERROR`, none);
     /// [`p4runtime::status::outcomes`] says which and why.
     pub fn write(&mut self, request: &WriteRequest) -> Result<(), Status> {
         self.arbitration.check_device(request.device_id)?;
         #[expect(deprecated, reason = "clients of older versions send it")]
         let role = numbered_role(&request.role, request.role_id);
         self.arbitration.check_primary(&role, request.election_id.map(from_uint128))?;
-        if request.atomicity != write_request::Atomicity::ContinueOnError as i32 {
-            return Err(Fault::unimplemented("only the atomicity CONTINUE_ON_ERROR").into());
-        }
-        let outcomes = self.seen_mut()?.write(&request.updates);
+        let atomicity = write_request::Atomicity::try_from(request.atomicity)
+            .map_err(|_| Fault::invalid(format!("atomicity {} is not known", request.atomicity)))?;
+        let device = self.seen_mut()?;
+        let outcomes = match atomicity {
+            write_request::Atomicity::ContinueOnError => device.write(&request.updates),
+            write_request::Atomicity::RollbackOnError | write_request::Atomicity::DataplaneAtomic => {
+                device.write_whole(&request.updates)
+            }
+        };
         status::batch(&outcomes).map_or(Ok(()), Err)
     }
 

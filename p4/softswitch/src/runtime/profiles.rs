@@ -1,15 +1,16 @@
 //! Action profiles: members, groups, and groups given with an entry (one-shot).
 
-use p4runtime::bytes;
 use p4runtime::index::ActionProfile;
 use p4runtime::p4::v1::{
-    ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, action_profile_group, entity, update,
+    ActionProfileActionSet, ActionProfileGroup, ActionProfileMember, action_profile_action,
+    action_profile_group, entity, update,
 };
 use p4runtime::status::Code;
 
 use super::convert;
 use super::device::{Device, OneShot};
 use super::fault::Fault;
+use super::watch;
 use crate::control::{ControlError, GroupMember, ProfileGroup, ProfileId, ProfileMember};
 
 /// Members and groups of one-shot entries get numbers from here on; clients can't use these.
@@ -72,6 +73,7 @@ impl Device {
         };
         written.map_err(|error| Fault::from(error).at(&at))?;
         self.groups.insert(key, group.clone());
+        self.leave_out(id, group.group_id);
         Ok(())
     }
 
@@ -111,6 +113,9 @@ impl Device {
             let action =
                 given.action.as_ref().ok_or_else(|| Fault::invalid("a one-shot group without action"))?;
             let weight = weight(given.weight)?;
+            if let Some(action_profile_action::WatchKind::WatchPort(port)) = &given.watch_kind {
+                watch::check(port)?;
+            }
             total = total.saturating_add(weight as usize);
             calls.push((convert::call(&pipeline, actions, action)?, weight));
         }
@@ -119,7 +124,10 @@ impl Device {
         }
         let mut one_shot = OneShot { set: set.clone(), profile: id, group: 0, members: Vec::new() };
         match self.build_one_shot(&mut one_shot, calls) {
-            Ok(()) => Ok(one_shot),
+            Ok(()) => {
+                self.leave_out_of(&one_shot);
+                Ok(one_shot)
+            }
             Err(error) => {
                 self.discard(Some(one_shot));
                 Err(error.into())
@@ -275,14 +283,11 @@ fn weight(weight: i32) -> Result<u32, Fault> {
         .ok_or_else(|| Fault::invalid(format!("weight {weight} isn't above 0")))
 }
 
-/// A watched port must exist; ours are never down, so watching changes nothing else.
+/// A watched port must be a port.
 fn check_watch(member: &action_profile_group::Member) -> Result<(), Fault> {
     use action_profile_group::member::WatchKind;
     match member.watch_kind.as_ref() {
-        Some(WatchKind::WatchPort(port)) if !port.is_empty() => {
-            bytes::check(port, 9).map_err(|error| Fault::invalid(format!("watch_port: {error}")))?;
-            Ok(())
-        }
+        Some(WatchKind::WatchPort(port)) => watch::check(port),
         _ => Ok(()),
     }
 }

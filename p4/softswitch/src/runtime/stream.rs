@@ -129,8 +129,14 @@ impl Runtime {
         self.outbox.pop_front()
     }
 
+    /// Packet-ins that were dropped because nobody took messages from [`Runtime::poll_response`].
+    pub fn dropped_packet_ins(&self) -> u64 {
+        self.dropped
+    }
+
     fn send(&mut self, stream: StreamId, update: response::Update) {
         if self.outbox.len() >= OUTBOX_MESSAGES && matches!(update, response::Update::Packet(_)) {
+            self.dropped += 1;
             return;
         }
         self.outbox.push_back((stream, StreamMessageResponse { update: Some(update) }));

@@ -67,7 +67,11 @@ fn entries_count_their_packets_and_octets_and_report_when_they_are_idle() {
     assert_eq!((count.packets, count.octets), (1, 20));
     assert_eq!(switch.poll_idle(1499), []);
     assert_eq!(switch.poll_idle(1500), [(T, handle)]);
-    assert_eq!(switch.poll_idle(9000), [], "once");
+    assert_eq!(switch.poll_idle(2499), [], "once for each timeout");
+    assert_eq!(switch.poll_idle(2500), [(T, handle)], "and again, as long as nothing hits it");
+    switch.ingress(0, packet(1, 0, 12), 3000);
+    assert_eq!(switch.poll_idle(3999), [], "a hit starts the time anew");
+    assert_eq!(switch.poll_idle(4000), [(T, handle)]);
 }
 
 #[test]

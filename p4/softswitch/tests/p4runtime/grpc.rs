@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use p4runtime::client::{Client, ClientError, Event, Options, WriteError};
 use p4runtime::p4::v1::{
-    CounterEntry, TableEntry, entity::Entity as Kind, get_forwarding_pipeline_config_request::ResponseType,
-    set_forwarding_pipeline_config_request::Action, update::Type,
+    ActionProfileMember, CounterEntry, TableEntry, entity::Entity as Kind,
+    get_forwarding_pipeline_config_request::ResponseType, set_forwarding_pipeline_config_request::Action,
+    update::Type,
 };
 use p4runtime::status::Code;
 use softswitch::runtime::Runtime;
 use softswitch::server::Server;
 use tokio::net::TcpListener;
 
-use crate::support::{DEVICE, config, dscp, entity, index, pipeline, update};
+use crate::support::{DEVICE, action, config, dscp, entity, index, pipeline, update};
 
 struct Served {
     address: String,
@@ -87,6 +88,41 @@ async fn each_failed_update_is_named() {
     assert_eq!((failed[0].index, Code::from(failed[0].code)), (1, Code::OutOfRange));
     let text = error.to_string();
     assert!(text.contains("dscp_map") && text.contains("OUT_OF_RANGE"), "{text}");
+}
+
+/// Long Writes are made in parts; outcomes keep their places.
+#[tokio::test]
+async fn a_long_write_names_each_failed_update_by_its_place() {
+    let served = serve().await;
+    let mut client = ready(&served).await;
+    let profile = index().action_profiles.find("ecmp").unwrap().id;
+    let member = |member_id: u32| {
+        update(
+            Type::Insert,
+            Kind::ActionProfileMember(ActionProfileMember {
+                action_profile_id: profile,
+                member_id,
+                action: Some(action("forward", &[1, u128::from(member_id)])),
+            }),
+        )
+    };
+    let mut batch: Vec<_> = (1..=700).map(member).collect();
+    batch[300] = member(1);
+    batch[699] = member(2);
+    let error = client.write(batch).await.unwrap_err();
+    let WriteError::Updates { failed, of } = &error else { panic!("{error}") };
+    assert_eq!(*of, 700);
+    let found: Vec<_> = failed.iter().map(|failed| (failed.index, Code::from(failed.code))).collect();
+    assert_eq!(found, [(300, Code::AlreadyExists), (699, Code::AlreadyExists)]);
+    let all = entity(Kind::ActionProfileMember(ActionProfileMember::default()));
+    assert_eq!(client.read(vec![all]).await.unwrap().len(), 698, "the others were made");
+    // Refused whole: by the first part.
+    let mut second = connect(&served, 2).await;
+    let WriteError::Call(error) = client.write((1..=700).map(member).collect()).await.unwrap_err() else {
+        panic!("not refused whole")
+    };
+    assert_eq!(error.code(), Some(Code::PermissionDenied));
+    second.write(Vec::new()).await.unwrap();
 }
 
 #[tokio::test]

@@ -12,3 +12,4 @@ mod packets;
 mod pipelines;
 mod refusals;
 mod support;
+mod watch;

@@ -9,7 +9,7 @@ use crate::support::{
     DEVICE, action, degree, device, direct, dscp, key, read_entries, update as change, write,
 };
 
-use update::Type::{Insert, Modify};
+use update::Type::{Delete, Insert, Modify};
 
 #[track_caller]
 fn refused(entry: TableEntry, code: Code, words: &[&str]) {
@@ -130,18 +130,45 @@ fn one_failure_leaves_the_rest_of_the_batch() {
     assert_eq!(read_entries(&runtime, TableEntry::default()).len(), 2);
 }
 
+/// P4Runtime, Batching and Ordering of Updates: with the other atomicities, all is made or nothing.
 #[test]
-fn other_atomicities_are_refused_whole() {
+fn an_atomic_batch_is_made_whole_or_leaves_no_trace() {
+    use write_request::Atomicity::{DataplaneAtomic, RollbackOnError};
+    for atomicity in [RollbackOnError, DataplaneAtomic] {
+        let (mut runtime, _) = device();
+        write(&mut runtime, Insert, Kind::TableEntry(dscp(7, 1))).unwrap();
+        let before = read_entries(&runtime, TableEntry::default());
+        let batch = |last: u128| WriteRequest {
+            device_id: DEVICE,
+            election_id: Some(p4runtime::client::uint128(1)),
+            updates: vec![
+                change(Insert, Kind::TableEntry(dscp(1, 1))),
+                change(Modify, Kind::TableEntry(dscp(7, 2))),
+                change(Delete, Kind::TableEntry(dscp(7, 2))),
+                change(Insert, Kind::TableEntry(dscp(last, 1))),
+                change(Insert, Kind::TableEntry(dscp(3, 1))),
+            ],
+            atomicity: atomicity.into(),
+            ..WriteRequest::default()
+        };
+        let failed = runtime.write(&batch(64)).unwrap_err();
+        let codes: Vec<Code> =
+            status::outcomes(&failed).iter().map(|outcome| Code::from(outcome.canonical_code)).collect();
+        let undone = Code::Aborted;
+        assert_eq!(codes, [undone, undone, undone, Code::OutOfRange, undone]);
+        assert_eq!(read_entries(&runtime, TableEntry::default()), before);
+        runtime.write(&batch(2)).unwrap();
+        let after = [dscp(1, 1), dscp(2, 1), dscp(3, 1)];
+        assert_eq!(read_entries(&runtime, TableEntry::default()), after);
+    }
     let (mut runtime, _) = device();
-    let request = WriteRequest {
+    let unknown = WriteRequest {
         device_id: DEVICE,
         election_id: Some(p4runtime::client::uint128(1)),
-        updates: vec![change(Insert, Kind::TableEntry(dscp(1, 1)))],
-        atomicity: write_request::Atomicity::RollbackOnError.into(),
+        atomicity: 9,
         ..WriteRequest::default()
     };
-    assert_eq!(Code::from(runtime.write(&request).unwrap_err().code), Code::Unimplemented);
-    assert_eq!(read_entries(&runtime, TableEntry::default()), []);
+    assert_eq!(Code::from(runtime.write(&unknown).unwrap_err().code), Code::InvalidArgument);
 }
 
 #[test]
