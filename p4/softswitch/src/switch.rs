@@ -1,10 +1,7 @@
 //! One switch: a program's state, its ports and queues.
 
 mod checkpoint;
-mod checkpoint;
 mod copies;
-
-pub(crate) use checkpoint::Checkpoint;
 
 pub(crate) use checkpoint::Checkpoint;
 
