@@ -2,16 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
-use controller::topology::{self, MessageShape, Mode, Topology};
+use controller::topology::{MessageShape, Mode, Topology};
 use indicatif::{ProgressBar, ProgressStyle};
 use miette::{Context as _, IntoDiagnostic as _, Result, miette};
 use sim::report::{chart, page, table};
 use sim::{Outcome, Pipeline, Scheme};
+
+use crate::output;
 
 /// Arguments of `crn sim`.
 #[derive(clap::Args)]
@@ -111,7 +113,8 @@ fn message(shape: &MessageShape) -> String {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
     // Everything is read and checked before anything runs: a wrong second file must not cost a run of the first.
-    let topologies = args.topologies.iter().map(|path| load(path)).collect::<Result<Vec<_>>>()?;
+    let topologies = args.topologies.iter().map(|path| output::load(path)).collect::<Result<Vec<_>>>()?;
+    let folders = folders(args, &topologies)?;
     let pipeline = match &args.pipeline {
         Some(path) => {
             let json = fs::read(path)
@@ -126,44 +129,96 @@ pub fn run(args: &Args) -> Result<()> {
     let schemes = args.scheme.map_or_else(|| Scheme::ALL.to_vec(), |name| vec![name.into()]);
 
     let mut comparisons = Vec::new();
-    for topology in topologies {
+    for (index, topology) in topologies.into_iter().enumerate() {
         let mut outcomes = Vec::new();
         for &scheme in &schemes {
-            let bar = progress_bar(&topology, scheme, args.json);
-            let outcome = sim::run(&topology, &pipeline, scheme, args.seed, &mut |progress| {
-                bar.set_length(progress.batches);
-                bar.set_position(progress.completed);
-            });
-            bar.finish_and_clear();
-            let outcome = outcome
-                .into_diagnostic()
-                .wrap_err_with(|| format!("{} with {}", topology.name, scheme.name()))?;
-            if args.json {
-                println!("{}", serde_json::to_string(&outcome.summary).into_diagnostic()?);
-            }
-            outcomes.push(outcome);
+            outcomes.push(simulate(&topology, &pipeline, scheme, args)?);
         }
         let comparison = Comparison::new(topology, outcomes);
-        if !args.json {
-            print_table(&comparison);
+        // Written before it is shown: whoever reads only the first lines still gets the files.
+        if let Some(folder) = folders.get(index) {
+            write_one(folder, &comparison)?;
         }
+        show(&comparison, args.json)?;
         comparisons.push(comparison);
     }
     if let Some(out) = &args.out {
-        write_all(out, &comparisons)?;
+        write_index(out, &comparisons)?;
         if !args.json {
-            println!("Pictures and figures: {}", out.join("index.html").display());
+            print(&format!("Pictures and figures: {}\n", out.join("index.html").display()))?;
         }
+    }
+    incomplete(&comparisons)
+}
+
+fn simulate(topology: &Topology, pipeline: &Pipeline, scheme: Scheme, args: &Args) -> Result<Outcome> {
+    let bar = progress_bar(topology, scheme, args.json);
+    let outcome = sim::run(topology, pipeline, scheme, args.seed, &mut |progress| {
+        bar.set_length(progress.batches);
+        bar.set_position(progress.completed);
+    });
+    bar.finish_and_clear();
+    outcome.into_diagnostic().wrap_err_with(|| format!("{} with {}", topology.name, scheme.name()))
+}
+
+/// The folder of each topology's files, made already: a place that can't be written to must not cost a run.
+fn folders(args: &Args, topologies: &[Topology]) -> Result<Vec<PathBuf>> {
+    let Some(out) = &args.out else { return Ok(Vec::new()) };
+    let folders: Vec<PathBuf> = match topologies {
+        [_] => vec![out.clone()],
+        several => several.iter().map(|topology| out.join(&topology.name)).collect(),
+    };
+    for (index, folder) in folders.iter().enumerate() {
+        if folders.iter().take(index).any(|other| other == folder) {
+            let name = &topologies[index].name;
+            return Err(miette!(
+                "two topologies are named `{name}`; each needs a folder of its own under {}",
+                out.display()
+            ));
+        }
+    }
+    for folder in &folders {
+        fs::create_dir_all(folder)
+            .into_diagnostic()
+            .wrap_err_with(|| format!("can't make {}", folder.display()))?;
+    }
+    Ok(folders)
+}
+
+/// A run in which messages never arrived is told, and is a failure: its figures are those of what did arrive.
+fn incomplete(comparisons: &[Comparison]) -> Result<()> {
+    let mut stuck = Vec::new();
+    for comparison in comparisons {
+        for Outcome { summary, .. } in &comparison.outcomes {
+            let messages = &summary.messages;
+            if messages.completed < messages.sent {
+                stuck.push(format!(
+                    "{} with {}: {} of {} messages arrived, then nothing more was delivered",
+                    comparison.topology.name, summary.scheme, messages.completed, messages.sent
+                ));
+            }
+        }
+    }
+    if stuck.is_empty() { Ok(()) } else { Err(miette!("{}", stuck.join("\n"))) }
+}
+
+fn show(comparison: &Comparison, json: bool) -> Result<()> {
+    if !json {
+        return print(&table(comparison));
+    }
+    for outcome in &comparison.outcomes {
+        print(&format!("{}\n", serde_json::to_string(&outcome.summary).into_diagnostic()?))?;
     }
     Ok(())
 }
 
-fn load(path: &Path) -> Result<Topology> {
-    let topology = topology::load(path)?;
-    for warning in &topology.warnings {
-        eprintln!("{warning:?}");
+/// Prints, and leaves quietly when nobody reads any more.
+fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.into_diagnostic().wrap_err("can't print"),
     }
-    Ok(topology)
 }
 
 fn progress_bar(topology: &Topology, scheme: Scheme, hidden: bool) -> ProgressBar {
@@ -178,8 +233,7 @@ fn progress_bar(topology: &Topology, scheme: Scheme, hidden: bool) -> ProgressBa
     bar
 }
 
-fn print_table(comparison: &Comparison) {
-    println!("{}: {}", comparison.topology.name, comparison.description);
+fn table(comparison: &Comparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(table::COLUMNS.iter().map(|column| column.heading));
@@ -189,15 +243,13 @@ fn print_table(comparison: &Comparison) {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    println!("{table}\n");
+    format!("{}: {}\n{table}\n\n", comparison.topology.name, comparison.description)
 }
 
-fn write_all(out: &Path, comparisons: &[Comparison]) -> Result<()> {
-    if let [only] = comparisons {
-        return write_one(out, only);
-    }
-    for comparison in comparisons {
-        write_one(&out.join(&comparison.topology.name), comparison)?;
+/// The page over several topologies; one has its own page only.
+fn write_index(out: &Path, comparisons: &[Comparison]) -> Result<()> {
+    if comparisons.len() < 2 {
+        return Ok(());
     }
     let pictures: Vec<_> = comparisons.iter().map(|c| format!("{}/queue.svg", c.topology.name)).collect();
     let sections: Vec<_> = comparisons.iter().zip(&pictures).map(|(c, picture)| c.section(picture)).collect();
@@ -205,7 +257,6 @@ fn write_all(out: &Path, comparisons: &[Comparison]) -> Result<()> {
 }
 
 fn write_one(dir: &Path, comparison: &Comparison) -> Result<()> {
-    fs::create_dir_all(dir).into_diagnostic().wrap_err_with(|| format!("can't make {}", dir.display()))?;
     let name = &comparison.topology.name;
     let summaries: Vec<_> = comparison.outcomes.iter().map(|outcome| &outcome.summary).collect();
     let summary = serde_json::json!({ "topology": name, "schemes": summaries });
@@ -216,6 +267,12 @@ fn write_one(dir: &Path, comparison: &Comparison) -> Result<()> {
     write(&dir.join("index.html"), &page::html(name, &[comparison.section("queue.svg")]))
 }
 
+/// Writes a whole file or none: beside its place first, then into it.
 fn write(path: &Path, text: &str) -> Result<()> {
-    fs::write(path, text).into_diagnostic().wrap_err_with(|| format!("can't write {}", path.display()))
+    let beside = path.with_extension("part");
+    fs::write(&beside, text)
+        .and_then(|()| fs::rename(&beside, path))
+        .inspect_err(|_| drop(fs::remove_file(&beside)))
+        .into_diagnostic()
+        .wrap_err_with(|| format!("can't write {}", path.display()))
 }

@@ -145,3 +145,46 @@ fn sim_prints_one_object_a_scheme_and_writes_the_figures() {
     assert!(fs::read_to_string(out.join("queue.svg")).unwrap().contains("<svg"));
     assert!(fs::read_to_string(out.join("index.html")).unwrap().contains("rdcc+crn"));
 }
+
+/// A run in which messages never arrive is a failure, and says how far it came.
+#[test]
+fn sim_says_when_messages_never_arrive() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = fs::read_to_string(topology("incast-8to1.yaml")).unwrap();
+    // No data packet fits into a queue of 200 octets; grants and acknowledgements wait elsewhere.
+    let text = good.replacen(
+        "b_th: 100kB, ecn_threshold: 100kB, q_max: 1MB",
+        "b_th: 100B, ecn_threshold: 100B, q_max: 200B",
+        1,
+    );
+    assert_ne!(text, good);
+    let path = folder.path().join("stuck.yaml");
+    fs::write(&path, text).unwrap();
+    let output = crn(&["sim", path.to_str().unwrap(), "--scheme", "rdcc", "--json"]);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert!(stderr(&output).contains("0 of 320 messages"), "{}", stderr(&output));
+    let object: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(object["messages"]["completed"], 0);
+    assert!(object["messages"]["fct_us"]["p50"].is_null(), "no figure where there is nothing to measure");
+}
+
+/// Names become folders: none may lead elsewhere or be another's.
+#[test]
+fn sim_writes_nowhere_but_into_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = fs::read_to_string(topology("incast-8to1.yaml")).unwrap();
+    let out = folder.path().join("out");
+    for name in ["../escaped", "/tmp/escaped", "..", "a/b"] {
+        let path = folder.path().join("named.yaml");
+        fs::write(&path, good.replacen("name: incast-8to1", &format!("name: \"{name}\""), 1)).unwrap();
+        let output = crn(&["sim", path.to_str().unwrap(), "--out", out.to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        assert!(stderr(&output).contains("topology's name"), "{name}: {}", stderr(&output));
+    }
+    let twice = topology("incast-8to1.yaml");
+    let twice = twice.to_str().unwrap();
+    let output = crn(&["sim", twice, twice, "--out", out.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("two topologies are named"), "{}", stderr(&output));
+    assert!(!out.exists());
+}

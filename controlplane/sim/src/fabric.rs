@@ -17,8 +17,8 @@ use crate::scheme::Scheme;
 use crate::summary::{Bottleneck, Rdcc, Summary};
 use crate::workload::{Batches, Transfer};
 
-/// Virtual time after which a run is cut off: a scheme that has not delivered by then never will.
-const HORIZON: Nanos = Nanos(10_000_000_000);
+/// A batch that delivers nothing for so long, beyond what its own delays explain, never will.
+const PATIENCE: Nanos = Nanos(200_000_000);
 
 /// The smallest frame; with it and the queue's octets follows how many packets a queue may have to hold.
 const SMALLEST_FRAME: u64 = 64;
@@ -181,9 +181,11 @@ impl<'a> Fabric<'a> {
         let start = self.connect()?;
         self.events.push(start, Event::Batch);
         self.report_progress(progress);
+        let rdcc = &self.topology.rdcc;
+        let patience = PATIENCE + Nanos(10 * (rdcc.base_rtt_ns + rdcc.start_jitter_ns));
         let mut completed = 0;
         while let Some((at, event)) = self.events.pop() {
-            if at > HORIZON {
+            if self.batches.idle_for(at) > patience {
                 break;
             }
             self.now = at;
@@ -258,7 +260,7 @@ impl<'a> Fabric<'a> {
             match event {
                 HostEvent::Transmit(frame) => self.transmit(host, frame),
                 HostEvent::Activity => self.batches.activity(now),
-                HostEvent::Delivered { frame_octets } => self.batches.delivered(frame_octets),
+                HostEvent::Delivered { frame_octets } => self.batches.delivered(frame_octets, now),
                 HostEvent::Completed(transfer) => self.complete(transfer),
             }
         }

@@ -74,10 +74,10 @@ impl QueueTrace {
     }
 }
 
-/// The value below which `percent` per cent of `sorted` lie (nearest rank); zero for an empty slice.
+/// The value below which `percent` per cent of `sorted` lie (nearest rank); not a number for an empty slice.
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     if sorted.is_empty() {
-        return 0.0;
+        return f64::NAN;
     }
     let rank = (percent / 100.0 * sorted.len() as f64).ceil();
     #[expect(
@@ -122,6 +122,6 @@ mod tests {
         assert!((percentile(&values, 50.0) - 50.0).abs() < 1e-9);
         assert!((percentile(&values, 99.0) - 99.0).abs() < 1e-9);
         assert!((percentile(&values[..1], 99.0) - 1.0).abs() < 1e-9);
-        assert!(percentile(&[], 50.0).abs() < 1e-9);
+        assert!(percentile(&[], 50.0).is_nan());
     }
 }

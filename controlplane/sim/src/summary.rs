@@ -24,7 +24,7 @@ pub struct Summary {
 /// Messages sent and completed, and how long they took.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Messages {
-    /// Messages handed to the senders.
+    /// Messages of the workload, whether or not a run that got stuck came to them.
     pub sent: u64,
     /// Messages whose last octet reached the receiver.
     pub completed: u64,
@@ -34,7 +34,7 @@ pub struct Messages {
     pub slowdown: Slowdown,
 }
 
-/// A distribution in three figures.
+/// A distribution in three figures; `null` in JSON where nothing completed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Quantiles {
     /// The median.
@@ -54,7 +54,7 @@ pub struct Slowdown {
     pub unscheduled: Tail,
 }
 
-/// A median and a tail.
+/// A median and a tail; `null` in JSON where nothing completed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tail {
     /// The median.

@@ -34,7 +34,7 @@ pub struct Batches {
     ideals: Vec<Nanos>,
     bottleneck: Link,
     running: Option<Batch>,
-    sent: u64,
+    last_delivery: Nanos,
     completions: Vec<Completion>,
     completed_octets: u64,
     intervals: Vec<(Nanos, Nanos)>,
@@ -69,7 +69,7 @@ impl Batches {
             ideals,
             bottleneck,
             running: None,
-            sent: 0,
+            last_delivery: Nanos(0),
             completions: Vec::new(),
             completed_octets: 0,
             intervals: Vec::new(),
@@ -86,7 +86,7 @@ impl Batches {
         let transfers: Vec<_> = (0..self.pairs)
             .flat_map(|pair| (0..self.shapes.len()).map(move |shape| Transfer { pair, shape }))
             .collect();
-        self.sent += transfers.len() as u64;
+        self.last_delivery = now;
         self.running =
             Some(Batch { start: now, first_activity: None, open: transfers.len(), delivered_link_octets: 0 });
         Some(transfers)
@@ -99,8 +99,14 @@ impl Batches {
         }
     }
 
+    /// For how long a running batch has delivered nothing; zero between batches.
+    pub fn idle_for(&self, now: Nanos) -> Nanos {
+        if self.running.is_some() { now - self.last_delivery } else { Nanos(0) }
+    }
+
     /// Notes that a frame's data was delivered in order.
-    pub fn delivered(&mut self, frame_octets: u64) {
+    pub fn delivered(&mut self, frame_octets: u64, now: Nanos) {
+        self.last_delivery = now;
         if let Some(batch) = &mut self.running {
             batch.delivered_link_octets += link::on_the_link(frame_octets);
         }
@@ -159,7 +165,7 @@ impl Batches {
             Tail { p50: percentile(&slowdowns, 50.0), p99: percentile(&slowdowns, 99.0) }
         };
         Messages {
-            sent: self.sent,
+            sent: u64::from(self.planned) * (self.pairs * self.shapes.len()) as u64,
             completed: self.completions.len() as u64,
             fct_us: Quantiles {
                 p50: percentile(&times, 50.0),

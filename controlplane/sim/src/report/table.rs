@@ -46,13 +46,18 @@ pub const COLUMNS: [Column; 10] = [
 ];
 
 fn ratio(tail: &Tail) -> String {
-    format!("{:.2}/{:.2}", tail.p50, tail.p99)
+    [tail.p50, tail.p99].map(|value| known(value, format!("{value:.2}"))).join("/")
+}
+
+/// A figure, or a dash where nothing completed that it could be of.
+fn known(value: f64, text: String) -> String {
+    if value.is_nan() { "-".to_owned() } else { text }
 }
 
 /// Microseconds with as many decimals as say something beside the digits before them.
 fn three_digits(micros: f64) -> String {
     let decimals = usize::from(micros < 100.0);
-    format!("{micros:.decimals$}")
+    known(micros, format!("{micros:.decimals$}"))
 }
 
 #[expect(
