@@ -45,6 +45,8 @@ enum Due {
 struct Care {
     due: Due,
     pause: Nanos,
+    /// It held what it should when it was last looked at.
+    good: bool,
 }
 
 /// A controller and its timers.
@@ -94,11 +96,11 @@ impl Keeper {
     /// Sets the timers that follow from what the controller tells.
     pub fn heard(&mut self, event: &ControllerEvent, now: Nanos) {
         let rhythm = self.rhythm;
-        let fresh = Care { due: Due::Nothing, pause: rhythm.first_pause };
+        let fresh = Care { due: Due::Nothing, pause: rhythm.first_pause, good: false };
         match event {
             ControllerEvent::Ready { switch, .. } => {
                 let due = Due::Check(later(now, rhythm.check));
-                self.cares.insert(switch.clone(), Care { due, ..fresh });
+                self.cares.insert(switch.clone(), Care { due, good: true, ..fresh });
             }
             // The switch tells by itself when it needs another primary.
             ControllerEvent::Backup { switch } => {
@@ -106,11 +108,21 @@ impl Keeper {
             }
             ControllerEvent::Failed { switch, .. } if self.controller.failure(switch).is_some() => {
                 let care = self.cares.entry(switch.clone()).or_insert(fresh);
+                care.good = false;
                 care.due = Due::Retry(later(now, care.pause));
                 care.pause = Nanos(care.pause.0.saturating_mul(2).min(rhythm.longest_pause.0));
             }
             _ => {}
         }
+    }
+
+    /// How far a switch is. While a switch that is ready is only being looked at, it still is; `None` if there is no
+    /// such switch.
+    pub fn state(&self, switch: &str) -> Option<State> {
+        let state = self.controller.state(switch)?;
+        let good = self.cares.get(switch).is_some_and(|care| care.good);
+        let looking = matches!(state, State::AskingProgram | State::Reading);
+        Some(if good && looking { State::Ready } else { state })
     }
 
     /// Does what is due.
@@ -231,6 +243,27 @@ mod tests {
             keeper.heard(&event, now);
         }
         assert_eq!(keeper.poll_timeout(), Some(Nanos(now.0 + 10)));
+    }
+
+    #[test]
+    fn a_switch_that_is_only_looked_at_stays_ready() {
+        let mut keeper = keeper();
+        keeper.start(Nanos(0));
+        assert!(answer(&mut keeper, Nanos(0), Ok(Reply::Arbitration { primary: true })));
+        assert_eq!(keeper.state("s1"), Some(State::AskingProgram));
+        let cookie = Pipeline::v1model().expect("usable").cookie;
+        assert!(answer(&mut keeper, Nanos(0), Ok(Reply::Cookie(Some(cookie)))));
+        let held = keeper.controller.desired("s1").expect("there").entities.clone();
+        assert!(answer(&mut keeper, Nanos(0), Ok(Reply::Entities(held))));
+        assert_eq!((keeper.state("s1"), keeper.poll_timeout()), (Some(State::Ready), Some(Nanos(1000))));
+        keeper.handle_timeout(Nanos(1000));
+        assert_eq!(keeper.controller.state("s1"), Some(State::AskingProgram), "a check has begun");
+        assert_eq!(keeper.state("s1"), Some(State::Ready));
+        keeper.controller.handle_event("s1", Event::Closed("gone".to_owned()), Nanos(1000));
+        while let Some(event) = keeper.controller.poll_event() {
+            keeper.heard(&event, Nanos(1000));
+        }
+        assert_eq!(keeper.state("s1"), Some(State::Failed));
     }
 
     /// The clock may jump: forward, everything is due at once and once only; back, nothing is done twice.
