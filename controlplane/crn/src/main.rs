@@ -2,11 +2,20 @@
 //!
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
+mod apply;
+mod controller_command;
 mod decode;
+mod graph;
+mod inspect;
+mod output;
+mod plan;
 mod program;
 mod schema;
 mod sim_command;
+mod status;
 mod stf_command;
+mod switches;
+mod validate;
 mod switch;
 
 use std::ffi::OsString;
@@ -26,6 +35,20 @@ struct Cli {
 enum Command {
     /// Run a topology's workload in virtual time, with and without reports, and compare
     Sim(sim_command::Args),
+    /// Check topology files: every error at once, each with its line and a hint
+    Validate(validate::Args),
+    /// List addresses, ports and ids of a topology
+    Inspect(inspect::Args),
+    /// Draw a topology
+    Graph(graph::Args),
+    /// Say what an apply would change on the switches; changes nothing
+    Plan(plan::Args),
+    /// Make the switches hold what the topology says
+    Apply(apply::Args),
+    /// Stay, watch the file, and keep the switches as it says
+    Controller(controller_command::Args),
+    /// Say how the switches are: primary, program, drift, counters
+    Status(status::Args),
     /// Decode one message given in hexadecimal
     Decode(decode::Args),
     /// Print the JSON Schema of topology files
@@ -39,6 +62,13 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse_from(arguments()).command {
         Command::Sim(args) => sim_command::run(&args),
+        Command::Validate(args) => validate::run(&args),
+        Command::Inspect(args) => inspect::run(&args),
+        Command::Graph(args) => graph::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Apply(args) => apply::run(&args),
+        Command::Controller(args) => controller_command::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Schema => {
             schema::run();
@@ -50,7 +80,9 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
-            eprintln!("{report:?}");
+            if !output::was_said(&report) {
+                eprintln!("{report:?}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -1,0 +1,216 @@
+//! `crn apply`: makes the switches hold what the topology says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use controller::client::{GrpcClient, RequestError};
+use controller::machine::{Controller, Remains, State, settle};
+use controller::pipeline::Pipeline;
+use controller::topology::Topology;
+use miette::{IntoDiagnostic as _, Result};
+use p4runtime::client::Options;
+use serde_json::{Value, json};
+use wire::units::Nanos;
+
+use crate::output::{self, plural};
+use crate::plan;
+use crate::switches::{self, Reached, Selection};
+
+/// Arguments of `crn apply`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    selection: Selection,
+    /// Only say what would be changed, as `crn plan` does
+    #[arg(long)]
+    dry_run: bool,
+    /// Our election id; one above a running controller's takes the switch from it for the time of the apply
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    election_id: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Attempts when the connection breaks while entries are being written.
+const ATTEMPTS: u32 = 4;
+
+/// Pause before the second attempt; doubled before each further one.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// What came of a switch.
+enum Came {
+    Ready { pushed: bool, written: usize },
+    Backup,
+    Failed,
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<()> {
+    if args.dry_run {
+        return plan::show(&args.selection, args.json, false);
+    }
+    let topology = output::load(&args.selection.topology)?;
+    let pipeline = Arc::new(Pipeline::v1model().into_diagnostic()?);
+    let reached = args.selection.resolve(&topology)?;
+    plan::desired_of(&topology, &pipeline)?;
+    let mut controller =
+        Controller::new(Arc::clone(&pipeline), &topology, args.election_id.into()).into_diagnostic()?;
+    controller.retain(|name| reached.contains_key(name));
+    let results = switches::runtime()?.block_on(apply(args, &mut controller, &reached));
+    report(args, &topology, &pipeline, &controller, &reached, &results)
+}
+
+async fn apply(
+    args: &Args,
+    controller: &mut Controller,
+    reached: &BTreeMap<String, Reached>,
+) -> BTreeMap<String, Came> {
+    let timeout = args.selection.timeout();
+    let client = |(name, reached): (&String, &Reached)| {
+        let options = Options { device_id: reached.device_id, timeout, ..Options::default() };
+        (name.clone(), GrpcClient::spawn(reached.address.clone(), options))
+    };
+    let mut clients: BTreeMap<String, GrpcClient> = reached.iter().map(client).collect();
+    let start = Instant::now();
+    let now = || Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
+    let mut results = BTreeMap::new();
+    let mut pause = PAUSE;
+    for attempt in 1..=ATTEMPTS {
+        controller.start(now());
+        settle(controller, &mut clients, now).await;
+        collect(controller, &mut results);
+        // Half written is the one state to get out of: the next attempt reads what is there and completes it.
+        let halfway = |name: &String| {
+            let failure = controller.failure(name);
+            failure.is_some_and(|failure| matches!(failure.remains, Remains::Unknown { .. }))
+        };
+        let again: Vec<String> = reached.keys().filter(|name| halfway(name)).cloned().collect();
+        if again.is_empty() || attempt == ATTEMPTS {
+            break;
+        }
+        tokio::time::sleep(pause).await;
+        pause *= 2;
+        controller.retain(|name| again.iter().any(|other| other == name) || results.contains_key(name));
+    }
+    results
+}
+
+fn collect(controller: &mut Controller, results: &mut BTreeMap<String, Came>) {
+    use controller::machine::ControllerEvent;
+    while let Some(event) = controller.poll_event() {
+        match event {
+            ControllerEvent::Ready { switch, pushed, written } => {
+                results.insert(switch, Came::Ready { pushed, written });
+            }
+            ControllerEvent::Backup { switch } => {
+                results.insert(switch, Came::Backup);
+            }
+            ControllerEvent::Failed { switch, .. } => {
+                results.insert(switch, Came::Failed);
+            }
+            ControllerEvent::Counters { .. } | ControllerEvent::PacketIn { .. } => {}
+        }
+    }
+}
+
+fn report(
+    args: &Args,
+    topology: &Topology,
+    pipeline: &Pipeline,
+    controller: &Controller,
+    reached: &BTreeMap<String, Reached>,
+    results: &BTreeMap<String, Came>,
+) -> Result<()> {
+    let names = reached.keys().map(String::len).max().unwrap_or(0);
+    let addresses = reached.values().map(|reached| reached.address.len()).max().unwrap_or(0);
+    let mut total = 0;
+    let mut good = 0;
+    let mut list: Vec<Value> = Vec::new();
+    for (name, reached) in reached {
+        let head = format!("{name:names$}  {:addresses$}  ", reached.address);
+        match results.get(name) {
+            Some(Came::Ready { pushed, written }) => {
+                good += 1;
+                total += written;
+                list.push(
+                    json!({ "switch": name, "outcome": "complete", "pushed": pushed, "written": written }),
+                );
+                let said = match (pushed, written) {
+                    (false, 0) => "nothing to do: it holds what the topology says".to_owned(),
+                    (false, written) => format!("{} written", plural(*written, "change")),
+                    (true, written) => format!("program pushed, {} written", plural(*written, "entry")),
+                };
+                if !args.json {
+                    println!("{head}{said}");
+                }
+            }
+            Some(Came::Backup) => {
+                let said = "another controller is primary; nothing was changed";
+                list.push(json!({ "switch": name, "outcome": "backup", "error": said }));
+                eprintln!("error: {head}{said}");
+                eprintln!(
+                    "  help: change the file that controller watches, stop it, or give a higher --election-id than its own"
+                );
+            }
+            Some(Came::Failed) | None => list.push(failed(topology, pipeline, controller, name, &head)),
+        }
+    }
+    if args.json {
+        let object = json!({ "topology": topology.name, "file": topology.file(), "switches": list });
+        println!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
+    } else if good > 0 && total == 0 {
+        println!("Nothing was written.");
+    } else if good > 0 {
+        println!("Applied to {}: {} in all.", plural(good, "switch"), plural(total, "change"));
+    }
+    if good == reached.len() { Ok(()) } else { Err(output::said()) }
+}
+
+/// Says why a switch failed and what it holds now; gives the same as JSON.
+fn failed(
+    topology: &Topology,
+    pipeline: &Pipeline,
+    controller: &Controller,
+    name: &str,
+    head: &str,
+) -> Value {
+    let Some(failure) = controller.failure(name) else {
+        return json!({ "switch": name, "outcome": "failed" });
+    };
+    let head = head.trim_end();
+    match &failure.error {
+        RequestError::Updates { failed, of } => {
+            eprintln!("error: {head}  {} of {of} changes refused; {}", failed.len(), failure.remains);
+        }
+        error if failure.state == State::Arbitrating => {
+            eprintln!("error: {head}  {error}; {}", failure.remains);
+        }
+        error => eprintln!("error: {head}  {}: {error}; {}", failure.state, failure.remains),
+    }
+    for (change, reason) in failure.refused.iter().take(10) {
+        eprintln!("{}", plan::line(topology, pipeline, change));
+        let place = change.origin.as_ref().and_then(|origin| topology.place(origin));
+        let place = place.map_or_else(String::new, |place| format!(" (from {place})"));
+        eprintln!("    {reason}{place}");
+    }
+    if failure.refused.len() > 10 {
+        eprintln!("    ... and {} more", failure.refused.len() - 10);
+    }
+    let refused: Vec<Value> = failure
+        .refused
+        .iter()
+        .map(|(change, reason)| json!({ "change": plan::change_json(topology, pipeline, change), "reason": reason.to_string() }))
+        .collect();
+    let outcome = match failure.remains {
+        Remains::Untouched => "untouched",
+        Remains::RolledBack { .. } => "rolled back",
+        Remains::ProgramOnly => "program only",
+        Remains::Unknown { .. } | Remains::Partly { .. } => "incomplete",
+    };
+    json!({
+        "switch": name, "outcome": outcome, "doing": failure.state.to_string(), "error": failure.error.to_string(),
+        "remains": failure.remains.to_string(), "refused": refused,
+    })
+}

@@ -1,0 +1,148 @@
+//! What a running controller counts, for Prometheus.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use controller::machine::{CounterCell, State};
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::status;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Switch {
+    switch: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Cell {
+    switch: String,
+    port: u16,
+    queue: u8,
+    of: &'static str,
+}
+
+type Cells = Family<Cell, Counter>;
+
+/// The switches' own counters that are passed on: name, and what it counts.
+const COUNTERS: [(&str, &str); 5] = [
+    ("reports_sent", "Reports sent, by kind"),
+    ("reports_suppressed", "Reports not sent, by cause"),
+    ("reports_deferred", "Reports put off because another kind went first"),
+    ("drops", "Packets dropped, by cause"),
+    ("ecn_marked", "Packets marked CE"),
+];
+
+/// The metrics and their registry.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    ready: Family<Switch, Gauge>,
+    primary: Family<Switch, Gauge>,
+    written: Family<Switch, Counter>,
+    pushes: Family<Switch, Counter>,
+    failures: Family<Switch, Counter>,
+    loads: Family<Outcome, Counter>,
+    refused: Gauge,
+    cells: Vec<(&'static str, Cells, Cells)>,
+}
+
+impl Metrics {
+    /// All of them, at zero.
+    pub fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("crn");
+        let ready = Family::default();
+        registry.register("switch_ready", "1 if the switch holds what it should", ready.clone());
+        let primary = Family::default();
+        registry.register("switch_primary", "1 if this controller is the switch's primary", primary.clone());
+        let written = Family::default();
+        registry.register("changes_written", "Changes written to the switch", written.clone());
+        let pushes = Family::default();
+        registry.register("program_pushes", "Times the program was pushed", pushes.clone());
+        let failures = Family::default();
+        registry.register("switch_failures", "Failed connections and writes", failures.clone());
+        let loads = Family::default();
+        registry.register("topology_loads", "Changes of the file, by outcome", loads.clone());
+        let refused = Gauge::default();
+        registry.register("topology_refused", "1 if the file as it is now isn't in force", refused.clone());
+        let cells = COUNTERS.map(|(name, help)| {
+            let (packets, octets) = (Cells::default(), Cells::default());
+            registry.register(format!("{name}_packets"), help, packets.clone());
+            registry.register(format!("{name}_octets"), format!("{help}: their octets"), octets.clone());
+            (name, packets, octets)
+        });
+        Metrics { registry, ready, primary, written, pushes, failures, loads, refused, cells: cells.to_vec() }
+    }
+
+    /// A switch holds what it should.
+    pub fn ready(&self, switch: &str, pushed: bool, written: usize) {
+        self.written.get_or_create(&label(switch)).inc_by(written as u64);
+        self.pushes.get_or_create(&label(switch)).inc_by(u64::from(pushed));
+    }
+
+    /// Another controller is a switch's primary.
+    pub fn backup(&self, switch: &str) {
+        self.primary.get_or_create(&label(switch)).set(0);
+    }
+
+    /// Something failed.
+    pub fn failed(&self, switch: &str) {
+        self.failures.get_or_create(&label(switch)).inc();
+    }
+
+    /// How far a switch is.
+    pub fn state(&self, switch: &str, state: State) {
+        self.ready.get_or_create(&label(switch)).set(i64::from(state == State::Ready));
+        let primary = !matches!(state, State::Idle | State::Arbitrating | State::Backup | State::Failed);
+        self.primary.get_or_create(&label(switch)).set(i64::from(primary));
+    }
+
+    /// The file has changed.
+    pub fn loaded(&self, good: bool) {
+        self.loads.get_or_create(&Outcome { outcome: if good { "taken" } else { "refused" } }).inc();
+        self.refused.set(i64::from(!good));
+    }
+
+    /// A switch's own counters.
+    pub fn counters(&self, switch: &str, cells: &[CounterCell]) {
+        for cell in cells {
+            let Some((_, packets, octets)) = self.cells.iter().find(|(name, ..)| *name == cell.counter)
+            else {
+                continue;
+            };
+            let labels = Cell {
+                switch: switch.to_owned(),
+                port: cell.port,
+                queue: cell.queue,
+                of: status::kind(cell),
+            };
+            // They start over when the switch does, as Prometheus expects of a counter.
+            let store = |family: &Cells, value: u64| {
+                let counter = family.get_or_create(&labels);
+                let inner: &AtomicU64 = counter.inner();
+                inner.store(value, Ordering::Relaxed);
+            };
+            store(packets, cell.packets);
+            store(octets, cell.octets);
+        }
+    }
+
+    /// All of them in `OpenMetrics` text.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing into a `String` doesn't fail.
+        let _ = text::encode(&mut out, &self.registry);
+        out
+    }
+}
+
+fn label(switch: &str) -> Switch {
+    Switch { switch: switch.to_owned() }
+}

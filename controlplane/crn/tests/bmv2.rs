@@ -1,0 +1,115 @@
+//! `crn plan`, `apply` and `status` on the real `simple_switch_grpc`, where it is installed; listed as absent where it
+//! isn't. The switch has no interfaces and listens on the loopback address only.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod served;
+
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use served::{crn, edited, stderr, stdout, topology};
+
+const NAME: &str = "simple_switch_grpc";
+
+/// A running switch; ends with this value.
+struct Bmv2 {
+    child: Child,
+    _folder: tempfile::TempDir,
+    address: String,
+}
+
+impl Drop for Bmv2 {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+impl Bmv2 {
+    /// `None`: it isn't installed.
+    fn start() -> Option<Bmv2> {
+        let path = std::env::var_os("PATH")?;
+        if !std::env::split_paths(&path).any(|folder| folder.join(NAME).is_file()) {
+            println!("absent: {NAME} is not on PATH");
+            return None;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let address = format!("127.0.0.1:{}", free_port());
+        let child = Command::new(NAME)
+            .args(["--no-p4", "--device-id", "1", "--log-console", "-L", "warn"])
+            .args(["--thrift-port", &free_port().to_string(), "--"])
+            .args(["--grpc-server-addr", &address, "--priority-queues", "8", "--cpu-port", "509"])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let switch = Bmv2 { child, _folder: folder, address };
+        let start = Instant::now();
+        while TcpStream::connect(&switch.address).is_err() {
+            assert!(start.elapsed() < Duration::from_secs(30), "{NAME} doesn't listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(switch)
+    }
+
+    fn args(&self, command: &str, path: &std::path::Path) -> Vec<String> {
+        let at = format!("s1={}", self.address);
+        [command, path.to_str().unwrap(), "--at", &at].map(str::to_owned).to_vec()
+    }
+}
+
+#[test]
+fn bmv2_takes_everything_and_a_second_apply_writes_nothing() {
+    let Some(switch) = Bmv2::start() else { return };
+    let path = topology("incast-8to1.yaml");
+    let plan = crn(&switch.args("plan", &path));
+    assert!(stdout(&plan).contains("runs no program"), "{}{}", stdout(&plan), stderr(&plan));
+    let apply = crn(&switch.args("apply", &path));
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    assert!(stdout(&apply).contains("program pushed"), "{}", stdout(&apply));
+    let again = crn(&switch.args("apply", &path));
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(stdout(&again).ends_with("Nothing was written.\n"), "{}", stdout(&again));
+    let status = crn(&switch.args("status", &path));
+    assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
+    assert!(stdout(&status).contains("none"), "no drift: {}", stdout(&status));
+
+    // Policies, IPv6, reports: every table that the YAML can fill; then all of them taken out again.
+    let more = "policies:
+  source_rates: [{ from: 10.0.0.0/24, rate: 10Gbps }, { from: \"::/0\", rate: 1Gbps, class: 0 }]
+  queue_pair_rates: [{ to: 10.0.0.9, qp: 17, rate: 1Gbps }]
+  acl: [{ action: permit, protocol: udp, destination_port: 4791 }, { action: deny, to: 10.0.0.0/24 }]
+  report_to: [{ sources: 10.0.0.0/24, address: 10.0.0.8 }]
+  source_check: true
+rdcc:
+";
+    let (_folder, full) = edited("incast-8to1.yaml", "rdcc:\n", more);
+    let text = std::fs::read_to_string(&full).unwrap();
+    let text = text
+        .replace("address: 10.255.0.1 }", "address: 10.255.0.1, ipv6: \"fd00::ffff\" }")
+        .replace("address: 10.0.0.1 }", "address: 10.0.0.1, ipv6: \"fd00::1\" }")
+        .replace(
+            "  dscp:",
+            "  reports: { path: { interval: 100us }, rate_advice: { interval: 50us }, rate_signal: { kind: 7 } }\n  dscp:",
+        );
+    std::fs::write(&full, text).unwrap();
+    for (path, what) in [(&full, "added"), (&path, "taken out")] {
+        let apply = crn(&switch.args("apply", path));
+        assert_eq!(apply.status.code(), Some(0), "{what}: {}", stderr(&apply));
+        let again = crn(&switch.args("apply", path));
+        assert!(
+            stdout(&again).ends_with("Nothing was written.\n"),
+            "{what}: {}{}",
+            stdout(&again),
+            stderr(&again)
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! `crn controller` as its operator meets it: a process that is watched through its health and metrics, against
+//! softswitch's P4Runtime servers.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod served;
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use served::{Served, crn, edited, stdout};
+
+/// How long anything may take before a test fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running controller; ends with this value.
+struct Running {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Running {
+    fn start(served: &Served, path: &Path, more: &[&str]) -> Running {
+        let mut args = served.args("controller", path.to_str().unwrap());
+        args.extend(
+            ["--listen", "127.0.0.1:0", "--poll", "20", "--check", "1", "--log", "json"].map(str::to_owned),
+        );
+        args.extend(more.iter().map(|arg| (*arg).to_owned()));
+        let mut child = Command::new(env!("CARGO_BIN_EXE_crn"))
+            .args(args)
+            .env("NO_COLOR", "1")
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(log.read_line(&mut line).unwrap() > 0, "it has ended");
+            let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+            if let Some(address) = entry["address"].as_str() {
+                break address.to_owned();
+            }
+        };
+        // Whoever writes must be read, or it would wait.
+        thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+        Running { child, address }
+    }
+
+    fn get(&self, path: &str) -> String {
+        let Ok(mut stream) = TcpStream::connect(&self.address) else { return String::new() };
+        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut text = String::new();
+        let _ = stream.read_to_string(&mut text);
+        text
+    }
+
+    /// Waits until a page says something; gives the page.
+    fn until(&self, path: &str, what: impl Fn(&str) -> bool) -> String {
+        let start = Instant::now();
+        loop {
+            let page = self.get(path);
+            if what(&page) {
+                return page;
+            }
+            assert!(start.elapsed() < PATIENCE, "never came: {page}");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn healthy(&self) {
+        self.until("/healthz", |page| page.contains("\"ok\":true") && page.contains("\"state\":\"ready\""));
+    }
+}
+
+/// A metric's value.
+fn value(page: &str, metric: &str) -> Option<u64> {
+    let line = page.lines().find(|line| line.starts_with(metric))?;
+    line.rsplit(' ').next()?.parse().ok()
+}
+
+fn nothing_to_do(served: &Served, path: &Path) -> bool {
+    stdout(&crn(&served.args("plan", path.to_str().unwrap()))).contains("nothing to do")
+}
+
+#[test]
+fn it_applies_follows_the_file_refuses_a_bad_edit_and_takes_the_next_good_one() {
+    let served = Served::new("uplink.yaml");
+    let (folder, path) = edited("uplink.yaml", "name: uplink", "name: uplink-test");
+    let running = Running::start(&served, &path, &[]);
+    running.healthy();
+    running.until("/metrics", |page| value(page, "crn_program_pushes_total{switch=\"leaf1\"}") == Some(1));
+    assert!(nothing_to_do(&served, &path));
+
+    let good = fs::read_to_string(&path).unwrap();
+    let bad = good.replace("q_max: 4MB", "q_max: 4");
+    fs::write(&path, &bad).unwrap();
+    let page = running.until("/healthz", |page| page.contains("has no unit"));
+    assert!(page.starts_with("HTTP/1.1 503"), "{page}");
+    assert!(page.contains("\"state\":\"ready\""), "the switches keep what they have: {page}");
+    let written = value(&running.get("/metrics"), "crn_changes_written_total{switch=\"leaf1\"}");
+
+    // Replaced atomically, with another threshold.
+    let better = good.replace("q_max: 4MB", "q_max: 8MB");
+    let beside = folder.path().join("new.yaml");
+    fs::write(&beside, &better).unwrap();
+    fs::rename(&beside, &path).unwrap();
+    running.until("/metrics", |page| value(page, "crn_changes_written_total{switch=\"leaf1\"}") > written);
+    running.healthy();
+    assert!(nothing_to_do(&served, &path));
+    let page = running.get("/metrics");
+    assert_eq!(value(&page, "crn_topology_loads_total{outcome=\"refused\"}"), Some(1), "{page}");
+    assert_eq!(value(&page, "crn_topology_loads_total{outcome=\"taken\"}"), Some(1), "{page}");
+}
+
+#[test]
+fn a_switch_that_restarts_gets_program_and_entries_again() {
+    let mut served = Served::new("incast-8to1.yaml");
+    let path = served::topology("incast-8to1.yaml");
+    let running = Running::start(&served, &path, &[]);
+    running.healthy();
+    served.stop();
+    running.until("/healthz", |page| page.starts_with("HTTP/1.1 503"));
+    served.restart("incast-8to1.yaml");
+    running.until("/metrics", |page| value(page, "crn_program_pushes_total{switch=\"s1\"}") == Some(2));
+    running.healthy();
+    assert!(nothing_to_do(&served, &path));
+}
+
+/// What somebody else has changed on a switch is put right by the next check.
+#[test]
+fn drift_is_corrected() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = served::topology("incast-8to1.yaml");
+    let running = Running::start(&served, &path, &[]);
+    running.healthy();
+    let written = value(&running.get("/metrics"), "crn_changes_written_total{switch=\"s1\"}");
+    // For the time of this apply the higher election id takes the switch from the controller.
+    let (_folder, other) = edited("incast-8to1.yaml", "q_max: 1MB", "q_max: 2MB");
+    let mut args = served.args("apply", other.to_str().unwrap());
+    args.extend(["--election-id".to_owned(), "9".to_owned()]);
+    assert!(stdout(&crn(&args)).contains("Applied to 1 switch"));
+    running.until("/metrics", |page| value(page, "crn_changes_written_total{switch=\"s1\"}") > written);
+    running.healthy();
+    assert!(nothing_to_do(&served, &path));
+}
+
+/// Of two controllers one stands by, and takes over without a write when the other is gone.
+#[test]
+fn a_backup_takes_over_without_a_write() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = served::topology("incast-8to1.yaml");
+    let first = Running::start(&served, &path, &["--election-id", "7"]);
+    first.healthy();
+    let second = Running::start(&served, &path, &["--election-id", "3"]);
+    second.until("/healthz", |page| page.contains("\"state\":\"backup\"") && page.contains("\"ok\":true"));
+    let apply = crn(&served.args("apply", path.to_str().unwrap()));
+    assert_eq!(apply.status.code(), Some(1), "neither may an apply write");
+    assert!(served::stderr(&apply).contains("another controller is primary"), "{}", served::stderr(&apply));
+    drop(first);
+    second.healthy();
+    let page = second.until("/metrics", |page| value(page, "crn_switch_primary{switch=\"s1\"}") == Some(1));
+    assert_eq!(value(&page, "crn_changes_written_total{switch=\"s1\"}"), Some(0), "{page}");
+}

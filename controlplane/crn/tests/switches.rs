@@ -1,0 +1,178 @@
+//! The commands that talk to switches, against softswitch's P4Runtime server on the loopback address.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod served;
+
+use std::fs;
+
+use served::{Served, crn, edited, stderr, stdout, topology};
+
+#[test]
+fn plan_says_everything_apply_writes_it_and_the_second_apply_writes_nothing() {
+    let served = Served::new("uplink.yaml");
+    let path = topology("uplink.yaml");
+    let path = path.to_str().unwrap();
+    let plan = crn(&served.args("plan", path));
+    assert_eq!(plan.status.code(), Some(0), "{}", stderr(&plan));
+    let text = stdout(&plan);
+    assert!(text.contains("runs no program: ours will be pushed"), "{text}");
+    assert!(text.contains("+ dscp_map dscp 26: set_class(traffic_class 0, role 1, queue 0)"), "{text}");
+    assert!(text.contains("line 10"), "the DSCP's line: {text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 200), "{text}");
+
+    let apply = crn(&served.args("apply", path));
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    assert!(stdout(&apply).contains("program pushed, "), "{}", stdout(&apply));
+    assert!(stdout(&apply).contains("Applied to 2 switches: "), "{}", stdout(&apply));
+
+    let again = crn(&served.args("apply", path));
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(stdout(&again).contains("nothing to do: it holds what the topology says"), "{}", stdout(&again));
+    assert!(stdout(&again).ends_with("Nothing was written.\n"), "{}", stdout(&again));
+    let plan = crn(&served.args("plan", path));
+    assert!(stdout(&plan).contains("nothing to do"), "{}", stdout(&plan));
+
+    let status = crn(&served.args("status", path));
+    assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
+    assert!(stdout(&status).contains("nobody"), "apply has given primaryship back: {}", stdout(&status));
+    assert!(stdout(&status).contains("All counters are 0."), "{}", stdout(&status));
+}
+
+#[test]
+fn a_changed_threshold_is_planned_as_a_change_and_only_on_the_switch_asked_for() {
+    let served = Served::new("uplink.yaml");
+    let path = topology("uplink.yaml");
+    crn(&served.args("apply", path.to_str().unwrap()));
+    let (_folder, changed) = edited("uplink.yaml", "q_max: 4MB", "q_max: 8MB");
+    let changed = changed.to_str().unwrap();
+    let plan = crn(&served.args("plan", changed));
+    let text = stdout(&plan);
+    assert!(text.contains("~ queue_profile egress_port 1, queue 0: q_max 4000000 => 8000000"), "{text}");
+    assert!(text.contains("line 21"), "the profile's line: {text}");
+    assert!(text.contains("Plan for 2 switches: "), "{text}");
+
+    let mut only = served.args("apply", changed);
+    only.extend(["--target-only".to_owned(), "leaf1".to_owned()]);
+    let mut dry = only.clone();
+    dry.push("--dry-run".to_owned());
+    assert!(stdout(&crn(&dry)).contains("Plan for 1 switch: "));
+    let applied = crn(&only);
+    assert_eq!(applied.status.code(), Some(0), "{}", stderr(&applied));
+    let mut json = served.args("plan", changed);
+    json.push("--json".to_owned());
+    let plan = crn(&json);
+    let object: serde_json::Value = serde_json::from_str(stdout(&plan)).unwrap();
+    assert_eq!(object["switches"][0]["changes"].as_array().unwrap().len(), 0, "leaf1 has it");
+    let changes = object["switches"][1]["changes"].as_array().unwrap();
+    let change = changes.iter().find(|change| change["change"] == "change").unwrap();
+    assert_eq!(change["object"], "queue_profile");
+    assert_eq!(change["before"]["params"]["q_max"], "4000000");
+    assert_eq!(change["after"]["params"]["q_max"], "8000000");
+    assert_eq!(change["line"], 21);
+}
+
+/// A failed update names the line it came from and the switch's own reason; what was made is taken back.
+#[test]
+fn a_refused_entry_is_named_with_its_line_and_the_rest_is_rolled_back() {
+    let served = Served::refusing("incast-8to1.yaml", "ipv4_route");
+    let path = topology("incast-8to1.yaml");
+    let apply = crn(&served.args("apply", path.to_str().unwrap()));
+    assert_eq!(apply.status.code(), Some(1));
+    let text = stderr(&apply);
+    assert!(text.contains("9 of "), "{text}");
+    assert!(text.contains("the program was pushed, no entries are left in it"), "{text}");
+    assert!(text.contains("ipv4_route dst_addr 10.0.0.1/32"), "{text}");
+    assert!(text.contains("RESOURCE_EXHAUSTED: no room for that"), "{text}");
+    assert!(text.contains("incast-8to1.yaml:31"), "{text}");
+    let plan = crn(&served.args("plan", path.to_str().unwrap()));
+    assert!(stdout(&plan).contains("runs our program"), "{}", stdout(&plan));
+    assert!(
+        stdout(&plan).contains("+ reporter: set_reporter("),
+        "everything is gone again: {}",
+        stdout(&plan)
+    );
+}
+
+#[test]
+fn a_switch_without_an_address_and_one_that_does_not_answer_are_named() {
+    let path = topology("incast-8to1.yaml");
+    let path = path.to_str().unwrap();
+    let plan = crn(&["plan".to_owned(), path.to_owned()]);
+    assert_eq!(plan.status.code(), Some(1));
+    assert!(stderr(&plan).contains("switch `s1` has no P4Runtime address"), "{}", stderr(&plan));
+    assert!(stderr(&plan).contains("incast-8to1.yaml:28:"), "{}", stderr(&plan));
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for command in ["plan", "apply", "status"] {
+        let output = crn(&[command.to_owned(), path.to_owned(), "--at".to_owned(), format!("s1={nobody}")]);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        assert!(stderr(&output).contains("Connection refused"), "{command}: {}", stderr(&output));
+    }
+    let output = crn(&["plan".to_owned(), path.to_owned(), "--target-only".to_owned(), "s2".to_owned()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("there is no switch `s2`"), "{}", stderr(&output));
+    for wrong in ["s1", "s1=nowhere"] {
+        let output = crn(&["plan".to_owned(), path.to_owned(), "--at".to_owned(), wrong.to_owned()]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
+#[test]
+fn a_bad_file_changes_nothing_on_any_switch() {
+    let served = Served::new("uplink.yaml");
+    let path = topology("uplink.yaml");
+    crn(&served.args("apply", path.to_str().unwrap()));
+    let (_folder, bad) = edited("uplink.yaml", "address: 10.0.2.16", "address: 10.0.2.15");
+    let apply = crn(&served.args("apply", bad.to_str().unwrap()));
+    assert_eq!(apply.status.code(), Some(1));
+    assert!(stderr(&apply).contains("10.0.2.15"), "{}", stderr(&apply));
+    assert!(stdout(&crn(&served.args("plan", path.to_str().unwrap()))).contains("nothing to do"));
+}
+
+#[test]
+fn validate_says_what_it_checked_and_reports_every_error() {
+    let good = topology("incast-8to1.yaml");
+    let output = crn(&["validate".to_owned(), good.to_str().unwrap().to_owned()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("incast-8to1.yaml: ok"), "{text}");
+    assert!(
+        text.contains("1 switch (1 soft), 9 hosts, 9 links (100Gbps), 2 profiles, 1 workload (8 pairs)"),
+        "{text}"
+    );
+    assert!(text.contains("Checked: "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 200));
+    let (_folder, bad) = edited("incast-8to1.yaml", "rate: 100Gbps", "rate: 100");
+    fs::write(&bad, fs::read_to_string(&bad).unwrap().replace("reporter_id: 1", "reporter_id: 0")).unwrap();
+    let output =
+        crn(&["validate".to_owned(), good.to_str().unwrap().to_owned(), bad.to_str().unwrap().to_owned()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("ok"));
+    assert!(stderr(&output).contains("`100` has no unit"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("0 is out of range"), "both: {}", stderr(&output));
+    assert!(stderr(&output).contains("1 of 2 files refused"), "{}", stderr(&output));
+    let output = crn(&["validate".to_owned(), "--json".to_owned(), bad.to_str().unwrap().to_owned()]);
+    let object: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(object["ok"], false);
+    assert_eq!(object["errors"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn graph_and_inspect_show_every_node() {
+    let path = topology("uplink.yaml");
+    let path = path.to_str().unwrap();
+    for format in ["svg", "mermaid", "dot"] {
+        let output = crn(&["graph".to_owned(), path.to_owned(), "--format".to_owned(), format.to_owned()]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        for name in ["leaf1", "leaf2", "s16", "r16"] {
+            assert!(stdout(&output).contains(name), "{format} lacks {name}");
+        }
+    }
+    let output = crn(&["inspect".to_owned(), path.to_owned()]);
+    for what in ["leaf1:17", "leaf2:17", "10.0.2.16", "02:00:0a:00:02:10", "rdcc 52100"] {
+        assert!(stdout(&output).contains(what), "{what}: {}", stdout(&output));
+    }
+    let output = crn(&["inspect".to_owned(), "--json".to_owned(), path.to_owned()]);
+    let object: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(object["switches"][0]["ports"].as_array().unwrap().len(), 17);
+}
