@@ -1,4 +1,4 @@
-//! Interoperation with clients nobody here wrote: `p4runtime-shell` and `finsy` from PyPI.
+//! Interoperation with clients nobody here wrote: `p4runtime-shell` and `finsy`, from `PyPI`.
 //!
 //! They need Python 3 and, the first time, the network; without, they are listed as absent. The scripts and how to run
 //! them by hand are in `bmv2-tests/interop`.

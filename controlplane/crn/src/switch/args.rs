@@ -18,6 +18,7 @@ const LINK_OCTETS_PER_FRAME: u32 = 24;
 #[command(
     after_help = "A lone `--`, as simple_switch_grpc wants it before its target's options, may stand anywhere."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "one flag of the other program each")]
 pub struct Args {
     /// The program: the JSON that p4c writes for BMv2. A controller can give another
     #[arg(value_name = "PROGRAM.json")]

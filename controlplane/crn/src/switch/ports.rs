@@ -116,9 +116,8 @@ impl Port {
             );
             match result {
                 Ok(count) if count == BATCH => {}
-                Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => break,
-                // Nothing comes until it is up again; that is no reason to end.
-                Err(Errno::ENETDOWN) => break,
+                // Of an interface that is down nothing comes until it is up again; that is no reason to end.
+                Ok(_) | Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => break,
                 Err(errno) => return Err(miette!("interface {}: {}", socket.name(), errno.desc())),
             }
         }
