@@ -5,12 +5,13 @@ TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
 CRN = $(CARGO) run --locked --quiet -p crn --
 FIGURES = target/figures
 
-.PHONY: help run test bmv2-tests lint docs generate check-generated figures p4 clean
+.PHONY: help run test bench bmv2-tests lint docs generate check-generated figures p4 clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
 	@echo "make test             all tests that need nothing but Rust; those for absent targets are listed as absent"
 	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
+	@echo "make bench            speed of the controller at scale"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
@@ -25,6 +26,9 @@ test:
 
 bmv2-tests:
 	$(CARGO) test --locked -p bmv2-tests --no-fail-fast
+
+bench:
+	$(CARGO) run --locked --release -p controller --example scale
 
 lint:
 	$(CARGO) fmt --all --check

@@ -77,8 +77,8 @@ async fn apply(
     let now = || Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
     let mut results = BTreeMap::new();
     let mut pause = PAUSE;
+    controller.start(now());
     for attempt in 1..=ATTEMPTS {
-        controller.start(now());
         settle(controller, &mut clients, now).await;
         collect(controller, &mut results);
         // Half written is the one state to get out of: the next attempt reads what is there and completes it.
@@ -92,7 +92,9 @@ async fn apply(
         }
         tokio::time::sleep(pause).await;
         pause *= 2;
-        controller.retain(|name| again.iter().any(|other| other == name) || results.contains_key(name));
+        for name in &again {
+            controller.start_one(name, now());
+        }
     }
     results
 }

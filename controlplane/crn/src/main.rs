@@ -14,9 +14,9 @@ mod schema;
 mod sim_command;
 mod status;
 mod stf_command;
+mod switch;
 mod switches;
 mod validate;
-mod switch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

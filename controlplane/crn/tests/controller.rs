@@ -158,6 +158,21 @@ fn drift_is_corrected() {
     assert!(nothing_to_do(&served, &path));
 }
 
+/// Two controllers with one election id: the switch ends the stream of the second, which says why and keeps trying.
+#[test]
+fn two_controllers_with_the_same_id_do_not_fight() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = served::topology("incast-8to1.yaml");
+    let first = Running::start(&served, &path, &[]);
+    first.healthy();
+    let second = Running::start(&served, &path, &[]);
+    second.until("/healthz", |page| page.contains("election id 1 is used by another client"));
+    first.healthy();
+    drop(first);
+    second.healthy();
+    assert_eq!(value(&second.get("/metrics"), "crn_changes_written_total{switch=\"s1\"}"), Some(0));
+}
+
 /// Of two controllers one stands by, and takes over without a write when the other is gone.
 #[test]
 fn a_backup_takes_over_without_a_write() {

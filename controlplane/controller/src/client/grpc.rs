@@ -12,6 +12,9 @@ use wire::units::Nanos;
 
 use super::{Event, FailedUpdate, Reply, Request, RequestError, RequestId, SwitchClient};
 
+/// How many times the timeout of connecting a call may take: pushing a program takes a switch seconds.
+const CALL_PATIENCE: u32 = 6;
+
 /// A client of one switch. Dropping it ends its task and gives primaryship back.
 #[derive(Debug)]
 pub struct GrpcClient {
@@ -69,7 +72,7 @@ impl Task {
             let heard = tokio::select! {
                 request = requests.recv() => match request {
                     Some((id, request)) => {
-                        let result = self.serve(request).await;
+                        let result = self.serve_in_time(request).await;
                         Some(Event::Reply { id, result })
                     }
                     None => return,
@@ -107,6 +110,16 @@ impl Task {
                 Some(Event::Closed("the stream has ended".to_owned()))
             }
         }
+    }
+
+    /// As [`Task::serve`], but a switch that takes a request and never answers counts as gone.
+    async fn serve_in_time(&mut self, request: Request) -> Result<Reply, RequestError> {
+        let patience = self.options.timeout.saturating_mul(CALL_PATIENCE);
+        let served = tokio::time::timeout(patience, self.serve(request)).await;
+        served.unwrap_or_else(|_| {
+            self.client = None;
+            Err(RequestError::Unreachable(format!("no answer in {} s", patience.as_secs())))
+        })
     }
 
     async fn serve(&mut self, request: Request) -> Result<Reply, RequestError> {
