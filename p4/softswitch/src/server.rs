@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use p4runtime::p4::v1::p4_runtime_server::{P4Runtime, P4RuntimeServer};
 use p4runtime::p4::v1::{
-    CapabilitiesRequest, CapabilitiesResponse, Error, GetForwardingPipelineConfigRequest,
+    CapabilitiesRequest, CapabilitiesResponse, Entity, Error, GetForwardingPipelineConfigRequest,
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse, SetForwardingPipelineConfigRequest,
     SetForwardingPipelineConfigResponse, StreamMessageRequest, StreamMessageResponse, Update, WriteRequest,
     WriteResponse, stream_message_response, write_request,
@@ -206,6 +206,31 @@ impl Server {
         status::batch(&outcomes).map_or(Ok(()), |status| Err(to_tonic(&status)))
     }
 
+    /// Reads what each entity of a request stands for in a turn of its own.
+    fn read_in_parts(
+        &self,
+        mut request: ReadRequest,
+    ) -> (Vec<Entity>, Option<p4runtime::google::rpc::Status>) {
+        if request.entities.len() < 2 {
+            return self.now().read_each(&request);
+        }
+        let (mut found, mut outcomes) = (Vec::new(), Vec::new());
+        for entity in std::mem::take(&mut request.entities) {
+            request.entities = vec![entity];
+            let (part, failed) = self.now().read_each(&request);
+            found.extend(part);
+            match failed {
+                None => outcomes.push(Error::default()),
+                Some(status) => match status::outcomes(&status).pop() {
+                    Some(outcome) => outcomes.push(outcome),
+                    // Refused whole: another device, or no pipeline.
+                    None => return (found, Some(status)),
+                },
+            }
+        }
+        (found, status::batch(&outcomes))
+    }
+
     /// Takes a controller's messages until its stream ends.
     async fn listen(
         &self,
@@ -271,7 +296,7 @@ impl P4Runtime for Server {
     type ReadStream = tokio_stream::Iter<std::vec::IntoIter<Result<ReadResponse, Status>>>;
 
     async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
-        let (mut found, failed) = self.now().read_each(request.get_ref());
+        let (mut found, failed) = self.read_in_parts(request.into_inner());
         let mut answers = Vec::with_capacity(found.len() / READ_CHUNK + 2);
         while !found.is_empty() {
             let rest = found.split_off(found.len().min(READ_CHUNK));

@@ -10,11 +10,12 @@ use p4runtime::p4::v1::{
     update::Type,
 };
 use p4runtime::status::Code;
+use softswitch::Packet;
 use softswitch::runtime::Runtime;
 use softswitch::server::Server;
 use tokio::net::TcpListener;
 
-use crate::support::{DEVICE, action, config, dscp, entity, index, pipeline, update};
+use crate::support::{CPU_PORT, DEVICE, action, config, dscp, entity, index, pipeline, update};
 
 struct Served {
     address: String,
@@ -205,4 +206,37 @@ async fn forwarding_needs_no_controller_and_delivering_never_waits() {
     served.runtime.lock().unwrap().advance(1_000_000);
     served.server.deliver();
     client.write(vec![update(Type::Insert, Kind::TableEntry(dscp(3, 1)))]).await.unwrap();
+}
+
+/// Packets for a controller that doesn't take them are dropped and counted; arbitration still reaches it.
+#[tokio::test]
+async fn what_a_slow_controller_does_not_take_is_counted() {
+    const PACKETS: u64 = 5000;
+    let served = serve().await;
+    let mut client = ready(&served).await;
+    let mut octets = (CPU_PORT << 7).to_be_bytes().to_vec();
+    octets.resize(62, 0xaa);
+    // Nothing is awaited: the server's tasks don't run, and the stream takes nothing.
+    for _ in 0..PACKETS {
+        let mut runtime = served.runtime.lock().unwrap();
+        runtime.switch_mut().unwrap().ingress(CPU_PORT, Packet::new(octets.clone()), 1000);
+        runtime.advance(1000);
+        drop(runtime);
+        served.server.deliver();
+    }
+    let lost = served.server.undelivered();
+    assert!(lost > 0 && lost < PACKETS, "{lost}");
+    let second = connect(&served, 2).await;
+    let mut packets = 0;
+    loop {
+        match client.event().await.expect("the stream goes on") {
+            Event::PacketIn(_) => packets += 1,
+            Event::Arbitration(arbitration) if !arbitration.primary => break,
+            Event::Arbitration(_) => {}
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+    assert_eq!(packets, PACKETS - lost);
+    assert_eq!(served.server.undelivered(), lost);
+    drop(second);
 }
