@@ -15,7 +15,7 @@ help:
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
-	@echo "make generate         rewrite generated files: constants, schema, the README's figures and pictures"
+	@echo "make generate         rewrite generated files: constants, schema, conformance lists, the README's figures and pictures"
 	@echo "make check-generated  fail when a generated file is stale"
 
 run:
@@ -50,6 +50,7 @@ README_BLOCK = awk '/^<!-- end -->/ { inside = 0 } inside && !/^```/ { print } /
 generate: figures
 	$(P4_CONSTANTS)
 	$(CRN) schema > topologies/topology.schema.json
+	$(CARGO) run --locked --quiet -p conformance
 	cp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
 	cp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
 	awk -v file=$(FIGURES)/run.txt '/^<!-- end -->/ { inside = 0 } !inside { print } \
@@ -61,6 +62,7 @@ check-generated: figures
 	$(MAKE) --no-print-directory -C p4 check
 	$(P4_CONSTANTS) --check
 	$(CRN) schema | cmp - topologies/topology.schema.json
+	$(CARGO) run --locked --quiet -p conformance -- --check
 	cmp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
 	cmp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
 	$(README_BLOCK) | cmp - $(FIGURES)/run.txt
