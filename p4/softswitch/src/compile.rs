@@ -20,7 +20,7 @@ use crate::layout::{Layout, MAX_WIDTH, Slot};
 use crate::load_error::{LoadError, Within};
 use crate::program::{
     CounterArray, DigestInfo, FieldCopy, HeaderShape, MeterArray, Program, RegisterArray, ShapeField,
-    StackShape, Standard,
+    StackShape, Standard, of_fields,
 };
 
 /// Cells of all arrays of one kind; memory is only taken for those that are used.
@@ -300,7 +300,7 @@ fn shape(layout: &Layout, header: usize) -> HeaderShape {
     let h = &layout.headers[header];
     let kind = layout.type_of(header);
     let mut bit = 0;
-    let fields = kind
+    let fields: Vec<ShapeField> = kind
         .fields
         .iter()
         .map(|f| {
@@ -318,6 +318,7 @@ fn shape(layout: &Layout, header: usize) -> HeaderShape {
     HeaderShape {
         valid: h.base,
         slots: kind.slots,
+        chunks: of_fields(&fields),
         fields,
         fixed_octets: kind.fixed_bits / 8,
         variable: kind.variable,

@@ -4,6 +4,7 @@ mod deparse;
 mod externs;
 mod hash_input;
 mod headers;
+mod octets;
 mod parse;
 mod pipeline;
 mod wide;

@@ -1,5 +1,6 @@
 //! The compiled program.
 
+mod chunks;
 mod names;
 mod parser;
 mod shapes;
@@ -11,10 +12,13 @@ use crate::control::{ActionInfo, ArrayInfo, ProfileInfo, TableInfo, ValueSetInfo
 use crate::layout::Slot;
 pub use crate::load_error::LoadError;
 use crate::ops::{Extern, Indexed, Op, WideOp};
+#[cfg(test)]
+pub(crate) use chunks::chunks;
+pub(crate) use chunks::{Chunk, of_fields};
 pub(crate) use parser::{Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, State, Step, ValueSet};
 pub(crate) use shapes::{
     Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, HeaderShape, Input, KeyField,
-    MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, TableShape,
+    MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, SumPiece, TableShape,
 };
 
 /// Nothing follows: the pipeline ends.

@@ -7,10 +7,10 @@ use super::Context;
 use crate::builder::Builder;
 use crate::expr::hex;
 use crate::hash::Algorithm;
-use crate::layout::MAX_WIDTH;
+use crate::layout::{MAX_WIDTH, Slot, mask};
 use crate::load_error::{LoadError, Within};
 use crate::ops::Op;
-use crate::program::{Calculation, Checksum, Input};
+use crate::program::{Calculation, Checksum, Input, SumPiece};
 
 /// All named calculations.
 pub(crate) fn all(context: &Context) -> Result<Vec<Calculation>, LoadError> {
@@ -52,7 +52,50 @@ pub(crate) fn calculation(
             other => return Err(LoadError::new("", format!("input of type {other:?} isn't supported"))),
         }
     }
-    Ok(Calculation { algorithm, inputs, payload })
+    let sum = (algorithm == Algorithm::Csum16 && !payload).then(|| sum(context, &inputs)).flatten();
+    Ok(Calculation { algorithm, inputs, payload, sum })
+}
+
+/// What an Internet checksum adds up; `None` when a variable field is among it.
+fn sum(context: &Context, inputs: &[Input]) -> Option<Box<[SumPiece]>> {
+    let mut pieces = Vec::new();
+    let mut add = |slot: Slot, bits: u32, valid: Option<Slot>| {
+        for limb in (0..bits.div_ceil(64)).rev() {
+            let bits = (bits - limb * 64).min(64);
+            pieces.push(SumPiece { slot: Some(slot + limb), valid, bits, value: mask(bits as usize) });
+        }
+    };
+    let mut constants = Vec::new();
+    for input in inputs {
+        match input {
+            Input::Field { variable: true, .. } => return None,
+            Input::Field { slot, bits, valid, .. } => add(*slot, *bits, *valid),
+            // A constant of whole words adds the same wherever it stands.
+            Input::Constant { words, bits } if bits % 16 == 0 => {
+                let cut = |(i, word): (usize, &u64)| word & mask(bits.saturating_sub(i * 64));
+                constants.extend(words.iter().enumerate().map(cut).map(|value| SumPiece {
+                    slot: None,
+                    valid: None,
+                    bits: 64,
+                    value,
+                }));
+            }
+            Input::Constant { .. } => return None,
+            Input::Header(h) => {
+                let (kind, header) = (context.layout.type_of(*h), &context.layout.headers[*h]);
+                if kind.variable.is_some() {
+                    return None;
+                }
+                for f in &kind.fields {
+                    let valid = (!header.metadata).then_some(header.base);
+                    add(context.layout.field_slot(*h, f), size32(f.width), valid);
+                }
+            }
+        }
+    }
+    // At the front, where the sum is aligned.
+    constants.extend(pieces);
+    Some(constants.into())
 }
 
 fn field(context: &Context, value: &Json) -> Result<Input, LoadError> {

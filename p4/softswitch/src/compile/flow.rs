@@ -110,12 +110,11 @@ fn order(nodes: &[FlowNode], start: u32, tables: &[TableShape]) -> Vec<u32> {
             open.push((node, successors(&nodes[node as usize], tables)));
         }
         let Some((node, left)) = open.last_mut() else { break };
-        match left.pop() {
-            Some(next) => enter = Some(next),
-            None => {
-                done.push(*node);
-                open.pop();
-            }
+        if let Some(next) = left.pop() {
+            enter = Some(next);
+        } else {
+            done.push(*node);
+            open.pop();
         }
     }
     done.reverse();

@@ -254,7 +254,7 @@ fn step(
                 steps.push(Step::Code(code));
                 return Ok(());
             }
-            let code = builder.pc();
+            let code = code_step(builder, steps);
             if place.variable {
                 let source = context.reader().place(source)?;
                 builder.emit(Op::CopyN {
@@ -266,7 +266,7 @@ fn step(
                 builder.store(&place, &context.reader().data(source)?)?;
             }
             builder.emit(Op::Return);
-            steps.push(Step::Code(code));
+            steps.extend(code);
         }
         "verify" => {
             expect(2)?;
@@ -299,13 +299,22 @@ fn step(
             expect(1)?;
             let primitive = serde_json::from_value(parameter(0).clone())
                 .map_err(|e| LoadError::new("", format!("not a primitive: {e}")))?;
-            let code = builder.pc();
+            let code = code_step(builder, steps);
             primitives::body(context, builder, &context.reader(), &[primitive])?;
-            steps.push(Step::Code(code));
+            steps.extend(code);
         }
         other => return Err(LoadError::new("", format!("parser operation {other:?} isn't supported"))),
     }
     Ok(())
+}
+
+/// Starts code: a step of its own, or the rest of the step before.
+fn code_step(builder: &mut Builder, steps: &[Step]) -> Option<Step> {
+    if matches!(steps.last(), Some(Step::Code(_))) && builder.ops.last() == Some(&Op::Return) {
+        builder.ops.pop();
+        return None;
+    }
+    Some(Step::Code(builder.pc()))
 }
 
 /// What is extracted into, and whether it has a variable field.

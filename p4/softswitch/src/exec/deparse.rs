@@ -1,5 +1,6 @@
 //! From fields back to octets.
 
+use super::octets::{self, SLACK};
 use super::{hash_input, headers};
 use crate::bits::Writer;
 use crate::flight::Flight;
@@ -19,16 +20,29 @@ pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight,
     if let Some(code) = program.deparser_code {
         super::run(program, state, flight, code, now_ns);
     }
-    state.octets.clear();
-    let mut writer = Writer::new(&mut state.octets);
+    // The scratch space only grows; what stands in it from before is overwritten or not read.
+    let mut at = 0;
     for &h in &program.emit {
         let shape = &program.headers[h];
-        if headers::is_valid(shape, &flight.frame) {
+        if !headers::is_valid(shape, &flight.frame) {
+            continue;
+        }
+        let end = at + headers::octets(shape, &flight.frame);
+        if state.octets.len() < end + SLACK {
+            state.octets.resize(end + SLACK, 0);
+        }
+        if let Some(chunks) = &shape.chunks {
+            at = octets::write(chunks, &flight.frame, &mut state.octets, at);
+        } else {
+            state.octets.truncate(at);
+            let mut writer = Writer::new(&mut state.octets);
             hash_input::put_header(&mut writer, shape, &flight.frame);
+            writer.finish();
+            at = state.octets.len();
         }
     }
-    writer.finish();
-    replace_front(&mut flight.packet.head, flight.parsed, &state.octets);
+    let new = state.octets.get(..at).unwrap_or(&[]);
+    replace_front(&mut flight.packet.head, flight.parsed, new);
     flight.parsed = 0;
 }
 

@@ -115,6 +115,10 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
             if index >= array.size as u64 {
                 return;
             }
+            if *limbs == 1 && array.limbs == 1 && !*signed {
+                frame[*d as usize] = array.cells.get(index).copied().unwrap_or(0) & mask(*bits);
+                return;
+            }
             for i in 0..*limbs {
                 let word = if i < array.limbs {
                     array.cells.get(index * array.limbs as u64 + i as u64).copied().unwrap_or(0)
@@ -131,6 +135,12 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
             let array = &mut state.registers[*register];
             let index = frame[*index as usize];
             if index >= array.size as u64 {
+                return;
+            }
+            if array.limbs == 1 {
+                if let Some(cell) = array.cells.get_mut(index) {
+                    *cell = frame[*a as usize];
+                }
                 return;
             }
             for i in 0..array.limbs {

@@ -1,6 +1,6 @@
 //! Runs the parser.
 
-use super::headers;
+use super::{headers, octets};
 use crate::bits;
 use crate::flight::Flight;
 use crate::num::{index, low32};
@@ -67,6 +67,11 @@ fn words<'a>(parts: &'a [KeyPart], frame: &'a [u64]) -> impl Iterator<Item = u64
 }
 
 fn matches(parts: &[KeyPart], frame: &[u64], value: &[u64], mask: &[u64]) -> bool {
+    // Every part in a word of its own, as nearly always.
+    if parts.len() == value.len() {
+        let mut all = parts.iter().zip(value).zip(mask);
+        return all.all(|((p, v), m)| frame[p.slot as usize] & m == *v);
+    }
     words(parts, frame).zip(value).zip(mask).all(|((k, v), m)| k & m == *v)
 }
 
@@ -160,7 +165,7 @@ fn extract_into(program: &Program, flight: &mut Flight, what: Extract, variable:
 fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Option<u64>) -> Outcome {
     let errors = &program.parser.errors;
     let shape = &program.headers[header];
-    let mut octets = shape.fixed_octets;
+    let mut length = shape.fixed_octets;
     let mut variable_bits = 0;
     if let (Some(bits), Some(position)) = (variable, shape.variable) {
         if !bits.is_multiple_of(8) {
@@ -168,22 +173,28 @@ fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Opti
         }
         // In this order, as BMv2 checks them.
         let more = usize::try_from(bits / 8).unwrap_or(usize::MAX);
-        octets = octets.saturating_add(more);
-        if flight.payload_octets() < octets {
+        length = length.saturating_add(more);
+        if flight.payload_octets() < length {
             return Err(errors.packet_too_short);
         }
-        if (shape.max_octets != 0 && octets > shape.max_octets)
+        if (shape.max_octets != 0 && length > shape.max_octets)
             || bits > u64::from(shape.fields[position].bits)
         {
             return Err(errors.header_too_short);
         }
         variable_bits = index(bits);
-    } else if flight.payload_octets() < octets {
+    } else if flight.payload_octets() < length {
         return Err(errors.packet_too_short);
     }
-    flight.packet.materialise(flight.parsed + octets);
-    let data = &flight.packet.head[flight.parsed..flight.parsed + octets];
+    flight.packet.materialise(flight.parsed + length);
     let frame = &mut flight.frame[..];
+    if let Some(chunks) = &shape.chunks {
+        octets::read(chunks, &flight.packet.head[flight.parsed..], frame);
+        headers::set_valid(program, frame, header);
+        flight.parsed += length;
+        return Ok(());
+    }
+    let data = &flight.packet.head[flight.parsed..flight.parsed + length];
     let mut after = 0;
     for f in &shape.fields {
         let slot = f.slot as usize;
@@ -202,6 +213,6 @@ fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Opti
         }
     }
     headers::set_valid(program, frame, header);
-    flight.parsed += octets;
+    flight.parsed += length;
     Ok(())
 }

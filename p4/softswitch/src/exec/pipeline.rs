@@ -50,10 +50,13 @@ pub(super) fn table(program: &Program, state: &mut State, flight: &mut Flight, t
     let shape = &program.control.tables[t];
     let mut hit = None;
     if shape.words > 0 && state.tables[t].len() > 0 {
-        state.key.resize(shape.words, 0);
-        state.masked.resize(shape.words, 0);
-        build_key(shape, &flight.frame, &mut state.key);
-        hit = state.tables[t].index.lookup(&mut state.key, &mut state.masked);
+        if state.key.len() < shape.words {
+            state.key.resize(shape.words, 0);
+            state.masked.resize(shape.words, 0);
+        }
+        let (key, masked) = (&mut state.key[..shape.words], &mut state.masked[..shape.words]);
+        build_key(shape, &flight.frame, key);
+        hit = state.tables[t].index.lookup(key, masked);
     }
     if let Some(slot) = hit {
         touch(program, state, flight, t, slot, now_ns);

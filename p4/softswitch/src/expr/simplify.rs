@@ -71,13 +71,12 @@ impl Ex {
         match (op, a, b) {
             (op, Ex::Const(a), Ex::Const(b)) => Ex::Const(binary(op, &a, &b)),
             (BinOp::And, a, Ex::Const(c)) | (BinOp::And, Ex::Const(c), a) => a.masked(c),
-            (BinOp::Or | BinOp::Xor | BinOp::Add, a, Ex::Const(c))
-            | (BinOp::Or | BinOp::Xor | BinOp::Add, Ex::Const(c), a)
-            | (BinOp::Sub | BinOp::Shl | BinOp::Shr, a, Ex::Const(c))
+            (BinOp::Or | BinOp::Xor | BinOp::Add | BinOp::Sub | BinOp::Shl | BinOp::Shr, a, Ex::Const(c))
                 if c.is_zero() =>
             {
                 a
             }
+            (BinOp::Or | BinOp::Xor | BinOp::Add, Ex::Const(c), a) if c.is_zero() => a,
             (op, a, b) => Ex::Bin(op, Box::new(a), Box::new(b)),
         }
     }

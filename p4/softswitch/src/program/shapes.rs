@@ -1,5 +1,6 @@
 //! What a compiled program is made of, the parser aside: headers, calculations, tables, arrays.
 
+use super::Chunk;
 use crate::control::{MatchKind, NewEntry, ProfileInfo, TableInfo};
 use crate::hash::Algorithm;
 use crate::layout::{Intrinsic, Slot};
@@ -46,6 +47,8 @@ pub(crate) struct HeaderShape {
     /// Slots, validity included.
     pub slots: usize,
     pub fields: Vec<ShapeField>,
+    /// The fields in words, for headers whose fields allow it.
+    pub chunks: Option<Box<[Chunk]>>,
     pub fixed_octets: usize,
     /// Position of the variable field.
     pub variable: Option<usize>,
@@ -81,11 +84,26 @@ pub(crate) enum Input {
     Header(usize),
 }
 
+/// A field in a sum, or a word of a wide one, highest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SumPiece {
+    /// `None`: the constant in `value`.
+    pub slot: Option<Slot>,
+    /// Left out when this is zero.
+    pub valid: Option<Slot>,
+    /// 1 to 64.
+    pub bits: u32,
+    /// The field's mask, or the constant.
+    pub value: u64,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Calculation {
     pub algorithm: Algorithm,
     pub inputs: Vec<Input>,
     pub payload: bool,
+    /// Of an Internet checksum over fields alone: the fields, to be added where they are.
+    pub sum: Option<Box<[SumPiece]>>,
 }
 
 #[derive(Clone, Debug)]
