@@ -3,7 +3,7 @@
 mod http;
 mod metrics;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -122,6 +122,7 @@ pub fn run(args: &Args) -> Result<()> {
             keeper,
             file,
             clients: BTreeMap::new(),
+            ready: BTreeSet::new(),
             metrics,
             health,
             start: Instant::now(),
@@ -152,6 +153,8 @@ struct Daemon<'a> {
     keeper: Keeper,
     file: Settled,
     clients: BTreeMap<String, GrpcClient>,
+    /// Switches that have been told of as ready.
+    ready: BTreeSet<String>,
     metrics: Arc<Metrics>,
     health: SharedHealth,
     start: Instant,
@@ -277,20 +280,23 @@ impl Daemon<'_> {
         self.metrics.loaded(false);
     }
 
-    fn tell(&self, event: &ControllerEvent) {
+    fn tell(&mut self, event: &ControllerEvent) {
         match event {
             ControllerEvent::Ready { switch, pushed, written } => {
                 self.metrics.ready(switch, *pushed, *written);
-                if *pushed || *written > 0 {
-                    info!(switch, pushed, written, "ready");
+                let news = self.ready.insert(switch.clone());
+                if news || *pushed || *written > 0 {
+                    info!(switch, pushed, written, "ready: it holds what the file says");
                 }
             }
             ControllerEvent::Backup { switch } => {
                 self.metrics.backup(switch);
+                self.ready.remove(switch);
                 info!(switch, "another controller is primary; standing by");
             }
             ControllerEvent::Failed { switch, state, error } => {
                 self.metrics.failed(switch);
+                self.ready.remove(switch);
                 let remains =
                     self.keeper.controller.failure(switch).map(|failure| failure.remains.to_string());
                 error!(switch, doing = %state, remains, "{error}");
