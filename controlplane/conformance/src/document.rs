@@ -1,6 +1,7 @@
 //! Splits a document into its sentences and table rows, each known by a short hash.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
 
@@ -139,7 +140,12 @@ fn fold(text: &str) -> String {
 
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(4).map(|octet| format!("{octet:02x}")).collect()
+    let mut hash = String::new();
+    for octet in digest.iter().take(4) {
+        // Writing to a String never fails.
+        let _ = write!(hash, "{octet:02x}");
+    }
+    hash
 }
 
 /// The key words of a sentence, each once, in its order.

@@ -5,7 +5,12 @@
 //! Each message is one Credit Unit: `CREDIT_REQUEST` in, `CREDIT_GRANT` out, its data in, `MSG_DONE` out, three control
 //! messages. Datagrams are made beforehand; decoding them, the machine and the encoding of its answers are measured.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement: a failure ends it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a measurement: it reads the clock, and a failure ends it"
+)]
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

@@ -244,9 +244,9 @@ impl World {
                 let (sender, message) =
                     (&mut self.senders[usize::from(sender)], MessageId(u64::from(message)));
                 if resume {
-                    sender.resume(RECEIVER, message, now)
+                    sender.resume(RECEIVER, message, now);
                 } else {
-                    sender.pause(RECEIVER, message, now)
+                    sender.pause(RECEIVER, message, now);
                 }
             }
             Act::Parameters { unscheduled_limit, jitter } => {

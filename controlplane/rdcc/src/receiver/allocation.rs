@@ -14,6 +14,11 @@ const QUANTUM_DIVISOR: u64 = 16;
 const LARGEST_QUANTUM: u64 = 4;
 /// Ours: the credit clock lets this many Credit Units follow at once.
 const CLOCK_BURST_UNITS: u64 = 4;
+/// A message starts with all but 1/8 of its share: with half of it, the last of a few short messages lags behind.
+const WORTH_WAITING: u64 = 8;
+/// Ours: a message gets credit again when a quarter of its window is free; with half of it, a window of a few Credit
+/// Units is too often too empty to keep the link busy.
+const REFILL_DIVISOR: u64 = 4;
 /// A rate is lowered to make room for others only if it is more than 1/16 above its share.
 const WORTH_LOWERING: u64 = 16;
 
@@ -162,8 +167,8 @@ impl Receiver {
         let target = self.target(slot, now);
         let own = self.inbound(slot)?.rate;
         let least = target.rate.min(self.aimd.minimum);
-        // Half the share is enough to begin with: the rest follows as the others' next grants carry their lower rates.
-        let wanted = (target.rate / 2).max(least);
+        // Most of the share is enough to begin with: the rest follows as the others' next grants carry their lower rates.
+        let wanted = (target.rate - target.rate / WORTH_WAITING).max(least);
         while self.shares.room(own) < wanted {
             let (rate, other) = self.shares.largest_beside(slot)?;
             let share = self.target(other, now);
@@ -320,7 +325,7 @@ impl Receiver {
     /// Puts a message in line if a worthwhile grant fits its window; otherwise its next arrival brings it here again.
     fn line_up(&mut self, slot: u32, now: Nanos) {
         let window = self.window(slot, now);
-        let step = (self.quantum() * self.unit()).min((window / 2).max(self.unit()));
+        let step = (self.quantum() * self.unit()).min((window / REFILL_DIVISOR).max(self.unit()));
         let class = self.class_in_line(slot);
         let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let rest = message.length - message.issued.max(message.base());

@@ -85,8 +85,6 @@ pub(super) struct Association {
     pub(super) pool: Pool,
     /// Sum of the messages' and the pool's unused credit.
     pub(super) unused: u64,
-    /// Whether the receiver was last told a Congestion Level above zero.
-    pub(super) told_congested: bool,
 }
 
 impl Association {
@@ -108,7 +106,6 @@ impl Association {
             queue_pairs: BTreeMap::new(),
             pool: Pool::default(),
             unused: 0,
-            told_congested: false,
         }
     }
 

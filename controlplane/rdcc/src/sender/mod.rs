@@ -79,6 +79,10 @@ pub struct Sender {
     unused: u64,
     /// No Backlog Threshold is below this: the sums need no closer look until it is passed.
     least_threshold: u64,
+    /// Associations last told a Congestion Level above zero.
+    told: BTreeSet<u32>,
+    /// Associations last told a share and a Congestion Level of zero.
+    kept: BTreeSet<u32>,
     /// Whether the Backlog Threshold is exceeded.
     congested: bool,
     transmits: VecDeque<Datagram>,
@@ -103,6 +107,8 @@ impl Sender {
             stoppable: BTreeSet::new(),
             next_msns: BTreeMap::new(),
             unused: 0,
+            told: BTreeSet::new(),
+            kept: BTreeSet::new(),
             congested: false,
             transmits: VecDeque::new(),
             events: VecDeque::new(),

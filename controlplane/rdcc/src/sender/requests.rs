@@ -252,6 +252,9 @@ impl Sender {
         }
         let message = association.messages.remove(&key.1)?;
         association.announced_anew.remove(&message.wire_id);
+        if association.messages.is_empty() {
+            self.release_shares(key.0);
+        }
         Some(message)
     }
 

@@ -81,33 +81,61 @@ impl Sender {
         let mut repeat = Nanos(u64::MAX);
         for index in told {
             let hint = self.dominant_hint(index);
-            let unit = self.associations[index as usize].parameters.credit_unit;
-            let rate = self.payload_rate(unit) * share(hint) / total.max(1);
-            let rate = MbitPerSec(u32::try_from(rate).unwrap_or(u32::MAX).max(1));
+            let rate = self.share_of_link(index, total);
             let association = self.association(index);
             repeat = repeat.min(association.rtt.smoothed());
             if association.parameters.capabilities.contains(Capabilities::STATUS) {
-                association.told_congested = true;
+                self.told.insert(index);
+                self.kept.remove(&index);
                 self.send_status(index, level, hint, rate);
             }
         }
         self.timers.set(Timer::Status, now + repeat.max(Nanos(1000)));
     }
 
-    /// What the link carries beside headers: Pacing Rates count payload, so suggestions do too.
-    fn payload_rate(&self, unit: u64) -> u64 {
-        u64::from(self.config.line_rate.0) * unit / (unit + self.config.unit_overhead.0).max(1)
-    }
-
-    /// One final status with Congestion Level zero to everybody who was told of congestion.
+    //= RDCC, Sender Backlog Indication and Suggested Rates: 86d48763 ca41111e
+    /// One final status with Congestion Level zero to everybody who was told of congestion. Ours: as long as several of
+    /// them have messages to come it still suggests their shares, or all would take the whole link again at once and
+    /// be told again a round trip later, with shares that swing between the two.
     fn tell_end(&mut self) {
-        for index in 0..u32::try_from(self.associations.len()).unwrap_or(u32::MAX) {
-            let association = self.association(index);
-            if core::mem::take(&mut association.told_congested) && association.is_up() {
-                let hint = self.dominant_hint(index);
-                self.send_status(index, 0, hint, MbitPerSec(0));
+        let told: Vec<u32> = core::mem::take(&mut self.told).into_iter().collect();
+        let waiting: Vec<u32> = told.iter().copied().filter(|&index| self.has_messages(index)).collect();
+        let several = waiting.len() > 1;
+        let total: u64 = waiting.iter().map(|&index| share(self.dominant_hint(index))).sum();
+        for index in told {
+            let keeps = several && waiting.contains(&index);
+            let rate = if keeps { self.share_of_link(index, total) } else { MbitPerSec(0) };
+            if keeps {
+                self.kept.insert(index);
+            }
+            if self.association(index).is_up() {
+                self.send_status(index, 0, self.dominant_hint(index), rate);
             }
         }
+    }
+
+    /// An association has no messages any more: if only one is left of those that keep to a share, it needs none.
+    pub(super) fn release_shares(&mut self, index: u32) {
+        if !self.kept.remove(&index) || self.congested || self.kept.len() > 1 {
+            return;
+        }
+        for index in core::mem::take(&mut self.kept) {
+            if self.association(index).is_up() {
+                self.send_status(index, 0, self.dominant_hint(index), MbitPerSec(0));
+            }
+        }
+    }
+
+    fn has_messages(&self, index: u32) -> bool {
+        !self.associations[index as usize].messages.is_empty()
+    }
+
+    /// The part of the link that a receiver gets; Pacing Rates count payload, so suggestions do too.
+    fn share_of_link(&self, index: u32, total: u64) -> MbitPerSec {
+        let unit = self.associations[index as usize].parameters.credit_unit;
+        let payload = u64::from(self.config.line_rate.0) * unit / (unit + self.config.unit_overhead.0).max(1);
+        let rate = payload * share(self.dominant_hint(index)) / total.max(1);
+        MbitPerSec(u32::try_from(rate).unwrap_or(u32::MAX).max(1))
     }
 
     fn send_status(&mut self, index: u32, congestion_level: u8, service_hint: ServiceHint, rate: MbitPerSec) {
