@@ -130,11 +130,14 @@ async fn apply(
     (total, start.elapsed())
 }
 
+/// Makes a topology, so that making it can be timed.
+type Shape = fn() -> Topology;
+
 #[tokio::main]
 async fn main() {
     validation();
     let pipeline = Arc::new(Pipeline::v1model().expect("usable"));
-    let shapes: [(&str, fn() -> Topology); 2] = [
+    let shapes: [(&str, Shape); 2] = [
         ("one switch", ten_thousand),
         ("200 switches", || parse("{ shape: leaf-spine, leaves: 196, spines: 4, hosts_per_leaf: 1 }")),
     ];
