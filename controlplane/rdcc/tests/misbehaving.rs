@@ -132,7 +132,7 @@ fn schedule(acts: Vec<Act>) {
                 bench.receiver.set_parameters(parameters, now);
             }
             Act::Wait(nanos) => {
-                now = now + Nanos(u64::from(nanos));
+                now += Nanos(u64::from(nanos));
                 bench.run(now);
             }
         }
