@@ -2,7 +2,12 @@
 //!
 //! `cargo run --release -p sim --example incast [-- FILTER]`, where FILTER is a part of a row's name ("N=8 ", "400G").
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement: a failure ends it")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a measurement: it reads the clock, and a failure ends it"
+)]
 
 use std::fmt::Write as _;
 use std::time::Instant;
