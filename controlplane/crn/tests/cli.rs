@@ -168,6 +168,18 @@ fn sim_says_when_messages_never_arrive() {
     assert!(object["messages"]["fct_us"]["p50"].is_null(), "no figure where there is nothing to measure");
 }
 
+/// Figures of a port that the messages don't take would look good and say nothing.
+#[test]
+fn sim_refuses_a_bottleneck_that_nothing_goes_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = fs::read_to_string(topology("incast-8to1.yaml")).unwrap();
+    let path = folder.path().join("elsewhere.yaml");
+    fs::write(&path, good.replacen("bottleneck: \"s1:9\"", "bottleneck: \"s1:1\"", 1)).unwrap();
+    let output = crn(&["sim", path.to_str().unwrap(), "--scheme", "rdcc"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("nothing of the workload went through s1:1"), "{}", stderr(&output));
+}
+
 /// Names become folders: none may lead elsewhere or be another's.
 #[test]
 fn sim_writes_nowhere_but_into_its_folder() {

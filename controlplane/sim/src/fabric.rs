@@ -329,6 +329,11 @@ impl<'a> Fabric<'a> {
         let b_th = self.topology.profile(name, port, queue).map_or(0, |profile| profile.b_th);
         let counters = self.control.counters(&mut self.now)?;
         let tail_drops = self.control.switch(switch).map_or(0, |sw| sw.queue(port, queue).tail_drops);
+        let enqueued = self.control.switch(switch).map_or(0, |sw| sw.queue(port, queue).enqueued);
+        let refused = counters.refused(name, port, queue);
+        if enqueued + refused == 0 {
+            return Err(RunError::Bottleneck(self.workload.bottleneck.to_string()));
+        }
         let batches = self.batches.intervals(self.now);
         let mut rdcc = Rdcc::default();
         for stats in self.hosts.iter().filter_map(Host::receiver_stats) {
@@ -345,7 +350,7 @@ impl<'a> Fabric<'a> {
                 queue_peak_octets: self.queue.peak(),
                 queue_mean_octets: self.queue.mean(&batches),
                 b_th_octets: b_th,
-                drops: counters.refused(name, port, queue) + tail_drops,
+                drops: refused + tail_drops,
                 utilisation: self.batches.utilisation(),
             },
             reports: counters.reports(),

@@ -43,6 +43,11 @@ pub enum RunError {
     /// A role without a DSCP.
     #[error("the topology's domain.dscp has no line with role {0}; the workload needs one")]
     NoDscp(&'static str),
+    /// Figures of a queue that nothing went through would say nothing.
+    #[error(
+        "nothing of the workload went through {0}; its `bottleneck` should be a port on the way of its messages"
+    )]
+    Bottleneck(String),
     /// The topology doesn't fit its switches.
     #[error("the switches can't hold this topology: {0}")]
     Topology(String),
