@@ -3,10 +3,9 @@
 use std::net::IpAddr;
 
 use controller::topology::Topology;
-use rdcc::DEFAULT_UNIT_OVERHEAD;
 use rdcc::receiver::{Hear, ReceiverConfig};
 use rdcc::sender::SenderConfig;
-use wire::units::{MbitPerSec, Micros, Nanos, Octets};
+use wire::units::{MbitPerSec, Nanos, Octets};
 
 use crate::link::Link;
 use crate::scheme::Scheme;
@@ -31,9 +30,8 @@ pub fn receiver(topology: &Topology, uplink: &Link, scheme: Scheme) -> ReceiverC
         unscheduled_limit: Octets(rdcc.unscheduled_limit),
         start_jitter: micros(rdcc.start_jitter_ns),
         backlog_threshold: Octets(rdcc.backlog_threshold),
-        grant_lifetime: Micros(micros(rdcc.grant_lifetime_ns).0),
+        grant_lifetime: micros(rdcc.grant_lifetime_ns),
         d_max: Nanos(rdcc.max_delay_ns),
-        unit_overhead: Octets(DEFAULT_UNIT_OVERHEAD),
         report_interval: Nanos(report_interval),
         // Schemes differ in whether they hear reports, and in nothing else.
         hear: Hear { reports: scheme.hears_reports(), ..Hear::NONE },
