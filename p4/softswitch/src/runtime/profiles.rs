@@ -10,6 +10,7 @@ use p4runtime::status::Code;
 use super::convert;
 use super::device::{Device, OneShot};
 use super::fault::Fault;
+use super::pipeline::BoundProfile;
 use super::watch;
 use crate::control::{ControlError, GroupMember, ProfileGroup, ProfileId, ProfileMember};
 
@@ -172,23 +173,26 @@ impl Device {
         }
     }
 
+    /// The profiles that a read is about: the one with this id, all for 0.
+    fn profiles_read(&self, id: u32) -> Result<impl Iterator<Item = (u32, &BoundProfile)>, Fault> {
+        if id != 0 {
+            self.profile(id)?;
+        }
+        let profiles = self.pipeline.index.action_profiles.iter().map(|profile| profile.id);
+        let wanted = profiles.filter(move |&profile| id == 0 || id == profile);
+        Ok(wanted.map(|profile| (profile, &self.pipeline.profiles[&profile])))
+    }
+
     pub(super) fn read_members(
         &self,
         filter: &ActionProfileMember,
         out: &mut Vec<entity::Entity>,
     ) -> Result<(), Fault> {
-        if filter.action_profile_id != 0 {
-            self.profile(filter.action_profile_id)?;
-        }
-        for profile in &self.pipeline.index.action_profiles {
-            if filter.action_profile_id != 0 && filter.action_profile_id != profile.id {
-                continue;
-            }
-            let bound = &self.pipeline.profiles[&profile.id];
+        for (profile, bound) in self.profiles_read(filter.action_profile_id)? {
             for member in self.switch.members(bound.id)? {
                 if member.id < OWN_IDS && (filter.member_id == 0 || filter.member_id == member.id) {
                     out.push(entity::Entity::ActionProfileMember(ActionProfileMember {
-                        action_profile_id: profile.id,
+                        action_profile_id: profile,
                         member_id: member.id,
                         action: convert::call_message(&self.pipeline, &bound.actions, &member.call),
                     }));
@@ -203,19 +207,12 @@ impl Device {
         filter: &ActionProfileGroup,
         out: &mut Vec<entity::Entity>,
     ) -> Result<(), Fault> {
-        if filter.action_profile_id != 0 {
-            self.profile(filter.action_profile_id)?;
-        }
-        for profile in &self.pipeline.index.action_profiles {
-            if filter.action_profile_id != 0 && filter.action_profile_id != profile.id {
-                continue;
-            }
-            let bound = &self.pipeline.profiles[&profile.id];
+        for (profile, bound) in self.profiles_read(filter.action_profile_id)? {
             for group in self.switch.groups(bound.id)? {
                 if group.id < OWN_IDS && (filter.group_id == 0 || filter.group_id == group.id) {
                     let given = self.groups.get(&(bound.id, group.id)).cloned();
                     out.push(entity::Entity::ActionProfileGroup(
-                        given.unwrap_or_else(|| group_message(profile.id, &group)),
+                        given.unwrap_or_else(|| group_message(profile, &group)),
                     ));
                 }
             }
