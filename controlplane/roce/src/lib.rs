@@ -13,6 +13,7 @@
 //! RDMA WRITE without immediate is what there is so far; its place in the message decides its opcode.
 
 mod config;
+pub mod dcqcn;
 mod endpoint;
 mod event;
 mod packet;

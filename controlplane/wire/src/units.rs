@@ -18,6 +18,10 @@ pub struct Octets32(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MbitPerSec(pub u32);
 
+/// A rate in bits per second, for state that is finer than a rate field of the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BitPerSec(pub u64);
+
 /// A duration in microseconds, the unit of every duration field on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Micros(pub u32);
@@ -49,6 +53,28 @@ impl MbitPerSec {
         // octets * 8 bits / (rate * 10^6 bit/s) seconds = octets * 8000 / rate nanoseconds.
         let nanos = (u128::from(octets.0) * 8000).div_ceil(u128::from(self.0));
         Some(Nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+}
+
+impl BitPerSec {
+    /// How long `octets` take at this rate, rounded up to whole nanoseconds; `None` at rate zero.
+    pub fn transmission_time(self, octets: Octets) -> Option<Nanos> {
+        if self.0 == 0 {
+            return None;
+        }
+        let nanos = (u128::from(octets.0) * 8_000_000_000).div_ceil(u128::from(self.0));
+        Some(Nanos(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    }
+
+    /// This rate in whole Mbit/s, rounded down and capped at what a rate field can carry.
+    pub fn mbit_per_sec(self) -> MbitPerSec {
+        MbitPerSec(u32::try_from(self.0 / 1_000_000).unwrap_or(u32::MAX))
+    }
+}
+
+impl From<MbitPerSec> for BitPerSec {
+    fn from(rate: MbitPerSec) -> Self {
+        Self(u64::from(rate.0) * 1_000_000)
     }
 }
 
@@ -113,6 +139,12 @@ impl fmt::Display for MbitPerSec {
     }
 }
 
+impl fmt::Display for BitPerSec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bit/s", self.0)
+    }
+}
+
 impl fmt::Display for Micros {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} us", self.0)
@@ -130,9 +162,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rates_convert_and_round_down() {
+        assert_eq!(BitPerSec::from(MbitPerSec(25)), BitPerSec(25_000_000));
+        assert_eq!(BitPerSec(25_999_999).mbit_per_sec(), MbitPerSec(25));
+        assert_eq!(BitPerSec(u64::MAX).mbit_per_sec(), MbitPerSec(u32::MAX));
+    }
+
+    #[test]
     fn transmission_time_rounds_up_and_refuses_rate_zero() {
         assert_eq!(MbitPerSec(100_000).transmission_time(Octets(4096)), Some(Nanos(328)));
         assert_eq!(MbitPerSec(8000).transmission_time(Octets(1)), Some(Nanos(1)));
         assert_eq!(MbitPerSec(0).transmission_time(Octets(1)), None);
+        assert_eq!(BitPerSec(100_000_000_000).transmission_time(Octets(4096)), Some(Nanos(328)));
+        assert_eq!(BitPerSec(0).transmission_time(Octets(1)), None);
     }
 }
