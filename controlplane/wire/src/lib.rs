@@ -3,6 +3,7 @@
 //! - [`units`]: the quantities of the documents as types.
 //! - [`rdcc`]: the ten messages of RDCC, one file each, with typed decode errors.
 //! - [`roce`]: the headers of RoCEv2 and its ICRC.
+//! - [`scone`]: Rate Advice, the Rate Signal and its ways back.
 //! - [`frame`]: Ethernet, IPv4 and UDP around them, with payloads that are only counted.
 //! - [`describe`]: a message as a list of named fields, for `crn decode`.
 
@@ -11,4 +12,5 @@ pub mod frame;
 mod octets;
 pub mod rdcc;
 pub mod roce;
+pub mod scone;
 pub mod units;

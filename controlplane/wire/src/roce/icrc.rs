@@ -3,6 +3,7 @@
 use crc32fast::Hasher;
 
 use super::{BTH_OCTETS, DecodeError};
+use crate::scone::{RATE_SIGNAL_OCTETS, SIGNAL_FOLLOWS};
 
 /// Octets of the invariant CRC.
 pub const ICRC_OCTETS: usize = 4;
@@ -20,7 +21,9 @@ const LOCAL_ROUTE: [u8; 8] = [0xff; 8];
 /// anywhere behind the base transport header; `zeros` octets of value zero follow it, which is how a payload that is
 /// not in the buffer is counted. Fields that may change on the way count as ones: of IPv4 the type of service, the time
 /// to live and the checksum, of IPv6 the traffic class, the flow label and the hop limit, the UDP checksum, and in the
-/// base transport header FECN, BECN and the six bits beside them.
+/// base transport header FECN, BECN and the six bits beside them. Ours: where a Rate Signal follows the base transport
+/// header ([`crate::scone::signal_follows`], with a Length of 10), its rate counts as ones too, so that switches may
+/// rewrite it. `head` must then hold it.
 ///
 /// # Errors
 /// [`DecodeError`] when `head` ends before the end of the base transport header.
@@ -31,9 +34,19 @@ pub fn icrc(head: &[u8], zeros: usize) -> Result<[u8; ICRC_OCTETS], DecodeError>
     let too_short = DecodeError { offset: head.len(), needed: masked_octets, available: head.len() };
     let (headers, rest) = head.split_at_checked(masked_octets).ok_or(too_short)?;
 
-    let mut buffer = [0; IPV6_OCTETS + UDP_OCTETS + BTH_OCTETS];
-    let masked = buffer.get_mut(..masked_octets).ok_or(too_short)?;
+    let (headers, rest) = match rest.first_chunk::<RATE_SIGNAL_OCTETS>() {
+        Some(signal) if carries_signal(headers, signal) => {
+            head.split_at_checked(masked_octets + RATE_SIGNAL_OCTETS).ok_or(too_short)?
+        }
+        _ => (headers, rest),
+    };
+
+    let mut buffer = [0; IPV6_OCTETS + UDP_OCTETS + BTH_OCTETS + RATE_SIGNAL_OCTETS];
+    let masked = buffer.get_mut(..headers.len()).ok_or(too_short)?;
     masked.copy_from_slice(headers);
+    if let Some(rate) = masked.get_mut(masked_octets + 2..masked_octets + 6) {
+        rate.fill(0xff);
+    }
     // (offset, bits that count as ones)
     let ip: &[(usize, u8)] = if ipv4 {
         &[(1, 0xff), (8, 0xff), (10, 0xff), (11, 0xff)]
@@ -59,6 +72,13 @@ pub fn icrc(head: &[u8], zeros: usize) -> Result<[u8; ICRC_OCTETS], DecodeError>
 }
 
 const ZEROS: [u8; 256] = [0; 256];
+
+/// Whether the base transport header that `headers` end with announces an extension, and it is of a Rate Signal's length.
+fn carries_signal(headers: &[u8], signal: &[u8; RATE_SIGNAL_OCTETS]) -> bool {
+    let reserved = headers.len().checked_sub(4).and_then(|offset| headers.get(offset));
+    let [_, length, ..] = signal;
+    reserved.is_some_and(|octet| octet & SIGNAL_FOLLOWS != 0) && usize::from(*length) == RATE_SIGNAL_OCTETS
+}
 
 #[cfg(test)]
 mod tests {
@@ -101,6 +121,30 @@ mod tests {
                 assert_eq!(icrc(&changed, 3).unwrap() == before, variant.contains(&offset), "octet {offset}");
             }
             assert_ne!(icrc(&packet, 4).unwrap(), before);
+        }
+    }
+
+    #[test]
+    fn a_rate_signals_rate_does_not_count_and_the_rest_of_it_does() {
+        let plain = octets(CAPTURED_CNP);
+        let signal = [0xe5, 10, 0, 0, 0, 0, 0, 0, 0, 1];
+        for ip in [plain[..20].to_vec(), [&[0x60][..], &[0; 39]].concat()] {
+            let bth = ip.len() + 8;
+            let mut packet = [&ip[..], &plain[20..40], &signal, &[1, 2, 3, 4]].concat();
+            let without = icrc(&packet, 0).unwrap();
+            packet[bth + 8] |= SIGNAL_FOLLOWS;
+            let before = icrc(&packet, 0).unwrap();
+            assert_ne!(before, without);
+            for offset in bth + BTH_OCTETS..packet.len() {
+                let mut changed = packet.clone();
+                changed[offset] ^= 0x21;
+                let rate = (bth + BTH_OCTETS + 2..bth + BTH_OCTETS + 6).contains(&offset);
+                assert_eq!(icrc(&changed, 0).unwrap() == before, rate, "octet {offset}");
+            }
+            // Without the bit, the same octets are payload.
+            packet[bth + 8] &= !SIGNAL_FOLLOWS;
+            packet[bth + BTH_OCTETS + 2] ^= 0x21;
+            assert_ne!(icrc(&packet, 0).unwrap(), without);
         }
     }
 
