@@ -48,9 +48,8 @@ pub fn run(args: &Args) -> Result<()> {
 fn describe(protocol: Protocol, octets: &[u8]) -> Result<Description> {
     match protocol {
         Protocol::Rdcc => describe::rdcc(octets).map_err(|error| miette!("not an RDCC message: {error}")),
-        Protocol::Crem | Protocol::Scone => {
-            Err(miette!("this version decodes RDCC only; CREM and SCONE come with their endpoints"))
-        }
+        Protocol::Crem => describe::crem(octets).map_err(|error| miette!("not a CREM message: {error}")),
+        Protocol::Scone => Err(miette!("this version decodes RDCC and CREM; SCONE comes with its endpoints")),
     }
 }
 

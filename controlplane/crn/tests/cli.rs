@@ -47,6 +47,22 @@ fn decode_prints_the_documents_grant_as_json() {
 }
 
 #[test]
+fn decode_prints_crems_example() {
+    let hex = "11 80 00 2c 00 00 be ef 01 01 04 02 00 10 00 00 00 07 00 10 f0 00 00 00 e0 00 00 00
+        00 35 4f df 6d 4b 40 b5 7e 5c 40 00 00 00 00 00";
+    let output = crn(&["decode", "--protocol", "crem", hex]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    for line in
+        ["REPAIR\n", "  present_bitmap      f0000000 (all positions)", "(positions 0 1 2)", "(0x80 RETX)"]
+    {
+        assert!(stdout(&output).contains(line), "{line}: {}", stdout(&output));
+    }
+    let output = crn(&["decode", "--protocol", "crem", "10 00 00 08 00 00 00 00"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("octet 0: type 0"), "{}", stderr(&output));
+}
+
+#[test]
 fn decode_refuses_with_the_octet_and_the_reason() {
     let unknown_version = GRANT.replacen("10", "20", 1);
     let unknown_type = GRANT.replacen("04", "0b", 1);

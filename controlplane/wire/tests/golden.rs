@@ -1,4 +1,5 @@
-//! The vectors in `golden/rdcc.json` were written from the document by somebody who hadn't seen this crate.
+//! The vectors in `golden/rdcc.json` were written from the document by somebody who hadn't seen this crate; those in
+//! `golden/crem.json` start with the document's own example. `golden/README.md` describes the files.
 
 use serde_json::Value;
 use wire::rdcc::DecodeError;
@@ -48,6 +49,54 @@ fn rdcc_vectors_decode_to_their_fields_and_encode_to_their_octets() {
             }
             (Err(error), Some(expected)) => {
                 assert_eq!(class(error), expected, "{name}");
+                assert_eq!(Some(error.offset() as u64), vector["octet"].as_u64(), "{name}");
+                assert!(error.to_string().starts_with(&format!("octet {}: ", error.offset())), "{name}");
+            }
+            (result, _) => panic!("{name}: {result:?}"),
+        }
+    }
+}
+
+/// The class of error of CREM's codec in the words of the vectors.
+fn crem_class(error: wire::crem::DecodeError) -> &'static str {
+    use wire::crem::DecodeError as E;
+    match error {
+        E::TooShort { .. } => "datagram shorter than the header",
+        E::UnknownVersion { .. } => "unknown version",
+        E::UnknownType { .. } => "unknown type",
+        E::LengthTooSmall { .. } => "length smaller than the size of the type",
+        E::LengthBeyondDatagram { .. } => "length larger than the udp payload",
+        E::LengthMismatch { .. } => "length not that of the fields",
+        E::ZeroK { .. } => "k is zero",
+        E::SymbolAndInfo { .. } => "symbol length and the flag INFO contradict each other",
+        E::UnknownAddressFamily { .. } => "address family neither 4 nor 6",
+        E::TooManyEntries { .. } => "more than sixteen hop entries",
+    }
+}
+
+#[test]
+fn crem_vectors_decode_to_their_fields_and_encode_to_their_octets() {
+    let vectors: Vec<Value> = serde_json::from_str(include_str!("golden/crem.json")).unwrap();
+    for vector in vectors {
+        let name = vector["name"].as_str().unwrap();
+        let octets = octets(vector["hex"].as_str().unwrap());
+        match (wire::describe::crem(&octets), vector.get("error")) {
+            (Ok(description), None) => {
+                assert_eq!(description.message, vector["message"], "{name}");
+                assert_eq!(description.to_json(), vector["fields"], "{name}");
+                let shown: Vec<_> = description.fields.iter().map(|field| field.name).collect();
+                let in_vector: Vec<_> = vector["fields"].as_object().unwrap().keys().collect();
+                assert_eq!(shown, in_vector, "{name}: in the order of the figures");
+
+                let (header, message) = wire::crem::decode(&octets).unwrap();
+                let again = message.to_octets(&header);
+                if vector["reencodes"] != false {
+                    assert_eq!(again, octets, "{name}");
+                }
+                assert_eq!(wire::crem::decode(&again).unwrap().1, message, "{name}");
+            }
+            (Err(error), Some(expected)) => {
+                assert_eq!(crem_class(error), expected, "{name}");
                 assert_eq!(Some(error.offset() as u64), vector["octet"].as_u64(), "{name}");
                 assert!(error.to_string().starts_with(&format!("octet {}: ", error.offset())), "{name}");
             }

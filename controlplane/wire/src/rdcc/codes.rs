@@ -1,7 +1,7 @@
 //! Identifiers and code points of RDCC. Each is the field as it stands on the wire, so that values which a later
 //! registration defines pass through unharmed; the known ones are constants.
 
-use core::fmt;
+use crate::code::code;
 
 /// Assigned by the receiver in `ASSOC_ACCEPT`, never zero; zero in `ASSOC_REQUEST` and in reports of CRNs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,36 +114,6 @@ impl Default for Weight {
     fn default() -> Self {
         Self(1)
     }
-}
-
-/// Defines a code point: the raw field, its known values as constants, and their registered names.
-macro_rules! code {
-    ($(#[$doc:meta])* $name:ident($raw:ty) { $($(#[$value_doc:meta])* $constant:ident = $value:literal => $text:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-        pub struct $name(pub $raw);
-
-        impl $name {
-            $($(#[$value_doc])* pub const $constant: Self = Self($value);)*
-
-            /// The name that the document gives this value; `None` for one it doesn't define.
-            pub const fn name(self) -> Option<&'static str> {
-                match self.0 {
-                    $($value => Some($text),)*
-                    _ => None,
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self.name() {
-                    Some(name) => f.write_str(name),
-                    None => write!(f, "{:#04x}", self.0),
-                }
-            }
-        }
-    };
 }
 
 code! {

@@ -1,17 +1,10 @@
 //! `CONGESTION_REPORT`, Type 0x06.
 
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
 use super::codes::Direction;
 use super::decode_error::DecodeError;
+use crate::addresses::{AF_IPV4, AF_IPV6, FlowAddresses};
 use crate::octets::Reader;
 use crate::units::{MbitPerSec, Octets32};
-
-/// AF of a report about an IPv4 packet.
-pub const AF_IPV4: u8 = 4;
-
-/// AF of a report about an IPv6 packet.
-pub const AF_IPV6: u8 = 6;
 
 const LENGTH_IPV4: u16 = 48;
 const LENGTH_IPV6: u16 = 72;
@@ -42,60 +35,15 @@ pub struct CongestionReport {
     pub flow: FlowAddresses,
 }
 
-/// Source and destination of the reported packet, both of one family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FlowAddresses {
-    /// AF 4, a report of 48 octets.
-    V4 {
-        /// Source address of the packet.
-        source: Ipv4Addr,
-        /// Destination address of the packet.
-        destination: Ipv4Addr,
-    },
-    /// AF 6, a report of 72 octets.
-    V6 {
-        /// Source address of the packet.
-        source: Ipv6Addr,
-        /// Destination address of the packet.
-        destination: Ipv6Addr,
-    },
-}
-
-impl FlowAddresses {
-    /// The AF octet.
-    pub const fn af(&self) -> u8 {
-        match self {
-            Self::V4 { .. } => AF_IPV4,
-            Self::V6 { .. } => AF_IPV6,
-        }
-    }
-
-    /// Length of a report with these addresses, in octets, header included.
-    pub const fn message_length(&self) -> u16 {
-        match self {
-            Self::V4 { .. } => LENGTH_IPV4,
-            Self::V6 { .. } => LENGTH_IPV6,
-        }
-    }
-
-    /// Source address of the reported packet.
-    pub const fn source(&self) -> IpAddr {
-        match self {
-            Self::V4 { source, .. } => IpAddr::V4(*source),
-            Self::V6 { source, .. } => IpAddr::V6(*source),
-        }
-    }
-
-    /// Destination address of the reported packet.
-    pub const fn destination(&self) -> IpAddr {
-        match self {
-            Self::V4 { destination, .. } => IpAddr::V4(*destination),
-            Self::V6 { destination, .. } => IpAddr::V6(*destination),
-        }
-    }
-}
-
 impl CongestionReport {
+    /// Length of the report in octets, header included: it depends on the family.
+    pub const fn message_length(&self) -> u16 {
+        match self.flow {
+            FlowAddresses::V4 { .. } => LENGTH_IPV4,
+            FlowAddresses::V6 { .. } => LENGTH_IPV6,
+        }
+    }
+
     pub(super) fn decode(body: &mut Reader<'_>, length: u16) -> Result<Self, DecodeError> {
         let reporter_id = body.u32()?;
         let queue_depth = Octets32(body.u32()?);
@@ -115,13 +63,7 @@ impl CongestionReport {
         if length < expected || length == other {
             return Err(DecodeError::LengthNotOfFamily { length, af, expected });
         }
-        let flow = if af == AF_IPV4 {
-            let source = Ipv4Addr::from(body.array()?);
-            FlowAddresses::V4 { source, destination: Ipv4Addr::from(body.array()?) }
-        } else {
-            let source = Ipv6Addr::from(body.array::<16>()?);
-            FlowAddresses::V6 { source, destination: Ipv6Addr::from(body.array::<16>()?) }
-        };
+        let flow = FlowAddresses::decode(body, af)?.ok_or(DecodeError::UnknownAddressFamily { af })?;
         Ok(Self {
             reporter_id,
             queue_depth,
@@ -144,15 +86,6 @@ impl CongestionReport {
         out.extend_from_slice(&self.source_port.to_be_bytes());
         out.extend_from_slice(&self.destination_port.to_be_bytes());
         out.extend_from_slice(&self.suggested_rate.0.to_be_bytes());
-        match self.flow {
-            FlowAddresses::V4 { source, destination } => {
-                out.extend_from_slice(&source.octets());
-                out.extend_from_slice(&destination.octets());
-            }
-            FlowAddresses::V6 { source, destination } => {
-                out.extend_from_slice(&source.octets());
-                out.extend_from_slice(&destination.octets());
-            }
-        }
+        self.flow.encode(out);
     }
 }

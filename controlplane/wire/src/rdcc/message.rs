@@ -59,7 +59,7 @@ impl Message {
             Self::CreditRequest(_) => 56,
             Self::CreditGrant(_) => 40,
             Self::SenderStatus(_) | Self::MsgDone(_) | Self::CreditReturn(_) => 32,
-            Self::CongestionReport(report) => report.flow.message_length(),
+            Self::CongestionReport(report) => report.message_length(),
             Self::Cancel(_) | Self::Error(_) => 28,
         }
     }

@@ -31,6 +31,7 @@ mod message;
 mod msg_done;
 mod sender_status;
 
+pub use crate::addresses::{AF_IPV4, AF_IPV6, FlowAddresses};
 pub use assoc_accept::AssocAccept;
 pub use assoc_request::AssocRequest;
 pub use cancel::Cancel;
@@ -38,7 +39,7 @@ pub use codes::{
     AssociationId, BindingKind, Capabilities, Direction, Epoch, Flags, MessageId, MessageType, Reason,
     SequenceNumber, ServiceHint, TrafficClass, Weight,
 };
-pub use congestion_report::{AF_IPV4, AF_IPV6, CongestionReport, FlowAddresses};
+pub use congestion_report::CongestionReport;
 pub use credit_grant::CreditGrant;
 pub use credit_request::{CreditRequest, RoceBinding};
 pub use credit_return::CreditReturn;
