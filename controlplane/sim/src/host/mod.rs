@@ -1,0 +1,285 @@
+//! One host: its NIC, its RoCEv2 endpoint, and what its scheme puts in front of them.
+//!
+//! The NIC sends one frame at a time: control datagrams first, then what the RoCEv2 endpoint has.
+
+mod credit;
+mod nic;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use controller::topology::{self, MessageShape, Mode, Role, Topology};
+use rdcc::receiver::ReceiverStats;
+use roce::{Endpoint, QpConfig};
+use softswitch::Packet;
+use wire::frame::{self, Ecn};
+use wire::units::Nanos;
+
+use crate::link::Link;
+use crate::run::RunError;
+use crate::scheme::Scheme;
+use crate::workload::Transfer;
+
+use credit::Credit;
+use nic::Nic;
+
+/// Queue pairs of pair `i` are `FIRST_QP + 2 i` (scheduled) and the next (unscheduled), on both hosts.
+const FIRST_QP: u32 = 0x100;
+
+/// RoCEv2 source ports come from the dynamic range, one a queue pair, so that each is a flow of its own.
+const FIRST_SOURCE_PORT: u32 = 49_152;
+
+/// What a host wants of the fabric.
+#[derive(Debug)]
+pub enum HostEvent {
+    /// Put this frame on the link.
+    Transmit(Packet),
+    /// A grant was sent or data arrived.
+    Activity,
+    /// A frame's data was delivered in order.
+    Delivered { frame_octets: u64 },
+    /// A message's last octet arrived.
+    Completed(Transfer),
+}
+
+/// The messages that are to arrive on a queue pair, in order.
+#[derive(Debug, Default)]
+struct Incoming {
+    announced: u64,
+    received: u64,
+    /// (offset behind the last octet, message)
+    ends: VecDeque<(u64, Transfer)>,
+}
+
+/// A host.
+#[derive(Debug)]
+pub struct Host {
+    nic: Nic,
+    roce: Endpoint,
+    credit: Option<Credit>,
+    rdcc_port: u16,
+    timer: Option<Nanos>,
+    incoming: BTreeMap<u32, Incoming>,
+    events: VecDeque<HostEvent>,
+}
+
+/// The queue that scheduled data waits in.
+pub fn data_queue(topology: &Topology) -> Result<u8, RunError> {
+    let entry = topology.domain.dscp.iter().find(|entry| entry.role == Role::Scheduled);
+    entry.map(|entry| entry.queue).ok_or(RunError::NoDscp(Role::Scheduled.name()))
+}
+
+impl Host {
+    /// A host with nothing to do.
+    pub fn new(
+        topology: &Topology,
+        name: &str,
+        host: &topology::Host,
+        scheme: Scheme,
+        seed: [u8; 32],
+    ) -> Result<Self, RunError> {
+        let nic = Nic::new(topology, name, host)?;
+        let credit =
+            if scheme.uses_credit() { Some(Credit::new(topology, name, &nic, scheme, seed)?) } else { None };
+        Ok(Self {
+            nic,
+            roce: Endpoint::new(),
+            credit,
+            rdcc_port: topology.domain.ports.rdcc,
+            timer: None,
+            incoming: BTreeMap::new(),
+            events: VecDeque::new(),
+        })
+    }
+
+    /// The link to the switch, the switch's index, and the port there.
+    pub fn uplink(&self) -> (Link, usize, u16) {
+        self.nic.uplink()
+    }
+
+    /// The counters of the RDCC receiver, where there is one.
+    pub fn receiver_stats(&self) -> Option<ReceiverStats> {
+        self.credit.as_ref().map(Credit::receiver_stats)
+    }
+
+    /// Makes the queue pairs and the association of a pair of hosts.
+    pub fn connect(
+        hosts: &mut [Self],
+        from: usize,
+        to: usize,
+        pair: usize,
+        payload: u64,
+        now: Nanos,
+    ) -> Result<(), RunError> {
+        let (source, destination) = (hosts[from].nic.address, hosts[to].nic.address);
+        let peer = SocketAddr::new(destination.into(), hosts[to].rdcc_port);
+        if let Some(credit) = &mut hosts[from].credit {
+            credit.associate(peer, now).map_err(|reason| hosts[from].refused(&reason))?;
+        }
+        for mode in [Mode::Scheduled, Mode::Unscheduled] {
+            let qp = queue_pair(pair, mode);
+            hosts[from].create_qp(qp, destination, payload)?;
+            hosts[to].create_qp(qp, source, payload)?;
+            hosts[to].incoming.insert(qp, Incoming::default());
+            let first_msn = hosts[from].roce.next_msn(qp).unwrap_or(0);
+            if let Some(credit) = &mut hosts[from].credit {
+                credit.set_next_msn(peer, qp, first_msn);
+            }
+        }
+        Ok(())
+    }
+
+    fn create_qp(&mut self, qp: u32, peer: Ipv4Addr, payload: u64) -> Result<(), RunError> {
+        let ports = u32::from(u16::MAX) + 1 - FIRST_SOURCE_PORT;
+        let config = QpConfig {
+            mtu: u16::try_from(payload).unwrap_or(u16::MAX),
+            source_port: u16::try_from(FIRST_SOURCE_PORT + qp % ports).unwrap_or(u16::MAX),
+            ack_dscp: self.nic.dscp.control,
+            ..QpConfig::new(qp, qp, peer.into())
+        };
+        self.roce.create_qp(config).map_err(|error| self.refused(&error))
+    }
+
+    fn refused(&self, reason: &dyn std::fmt::Display) -> RunError {
+        RunError::Parameters { host: self.nic.address.to_string(), reason: reason.to_string() }
+    }
+
+    /// Hands a message to its sender, and tells its receiver's bookkeeping what to wait for.
+    pub fn send(
+        hosts: &mut [Self],
+        (from, to): (usize, usize),
+        transfer: Transfer,
+        shape: MessageShape,
+        now: Nanos,
+    ) -> Result<(), RunError> {
+        let qp = queue_pair(transfer.pair, shape.mode);
+        let incoming = hosts[to].incoming.entry(qp).or_default();
+        incoming.announced += shape.size;
+        incoming.ends.push_back((incoming.announced, transfer));
+        let peer = SocketAddr::new(hosts[to].nic.address.into(), hosts[to].rdcc_port);
+        let host = &mut hosts[from];
+        match &mut host.credit {
+            Some(credit) => {
+                credit.submit(peer, qp, shape.size, shape.mode, now).map_err(|reason| host.refused(&reason))
+            }
+            None => host.post(qp, shape.size, host.nic.dscp.of_mode(shape.mode), now),
+        }
+    }
+
+    fn post(&mut self, qp: u32, octets: u64, dscp: u8, now: Nanos) -> Result<(), RunError> {
+        let octets =
+            u32::try_from(octets).map_err(|_| self.refused(&"an RDMA message has at most 2^31 octets"))?;
+        self.roce.post(qp, 0, octets, dscp, now).map_err(|error| self.refused(&error))?;
+        Ok(())
+    }
+
+    /// Takes a frame from the link.
+    pub fn receive(&mut self, frame: &Packet, now: Nanos) {
+        // What isn't ours or is broken is dropped, as a NIC does.
+        let Ok(parsed) = frame::parse(frame.head()) else { return };
+        if parsed.datagram.destination != self.nic.address {
+            return;
+        }
+        if parsed.datagram.destination_port == wire::roce::UDP_PORT {
+            let ce = parsed.datagram.ecn == Ecn::Ce;
+            let source = parsed.datagram.source.into();
+            // A refused packet is counted by the endpoint; there is nobody else to tell.
+            let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
+            self.take_data(frame.len() as u64, now);
+            while self.roce.poll_completion().is_some() {}
+        } else if parsed.datagram.destination_port == self.rdcc_port {
+            let from = SocketAddr::new(parsed.datagram.source.into(), parsed.datagram.source_port);
+            if let Some(credit) = &mut self.credit {
+                credit.take_datagram(from, parsed.payload_head, now);
+            }
+        }
+    }
+
+    /// Data that the endpoint accepted from the frame that just came.
+    fn take_data(&mut self, frame_octets: u64, now: Nanos) {
+        let mut delivered = false;
+        while let Some(received) = self.roce.poll_receive() {
+            delivered = true;
+            let incoming = self.incoming.entry(received.qp).or_default();
+            incoming.received += u64::from(received.octets);
+            while let Some(&(end, transfer)) = incoming.ends.front() {
+                if incoming.received < end {
+                    break;
+                }
+                incoming.ends.pop_front();
+                self.events.push_back(HostEvent::Completed(transfer));
+            }
+            if let Some(credit) = &mut self.credit {
+                credit.take_data(&received, now);
+            }
+        }
+        if delivered {
+            // Before the completion that it may have caused, or the batch would end without this frame.
+            self.events.push_front(HostEvent::Delivered { frame_octets });
+            self.events.push_front(HostEvent::Activity);
+        }
+    }
+
+    /// The next thing the host wants of the fabric; `None` when there is nothing now.
+    pub fn pump(&mut self, now: Nanos) -> Option<HostEvent> {
+        if self.events.is_empty() {
+            self.work(now);
+        }
+        self.events.pop_front()
+    }
+
+    /// Calls the machines and, if the NIC is free, takes the next frame.
+    fn work(&mut self, now: Nanos) {
+        if self.roce.poll_timeout().is_some_and(|at| at <= now) {
+            self.roce.handle_timeout(now);
+        }
+        if let Some(credit) = &mut self.credit
+            && credit.work(&mut self.nic, &mut self.roce, now)
+        {
+            self.events.push_back(HostEvent::Activity);
+        }
+        if self.nic.is_free(now)
+            && let Some(frame) = self.next_frame(now)
+        {
+            self.events.push_back(HostEvent::Transmit(frame));
+        }
+    }
+
+    fn next_frame(&mut self, now: Nanos) -> Option<Packet> {
+        if let Some(frame) = self.nic.next_control() {
+            return Some(frame);
+        }
+        let packet = self.roce.poll_transmit(now)?;
+        self.nic.roce_frame(&packet)
+    }
+
+    /// The NIC sends until `at`.
+    pub fn nic_busy_until(&mut self, at: Nanos) {
+        self.nic.busy_until(at);
+    }
+
+    /// When the machines want to be called, if that isn't planned already.
+    pub fn arm_timer(&mut self, now: Nanos) -> Option<Nanos> {
+        let next = [self.roce.poll_timeout(), self.credit.as_ref().and_then(Credit::poll_timeout)];
+        // A machine that wants to be called at once is called a nanosecond later: time must move.
+        let at = next.into_iter().flatten().min()?.max(now + Nanos(1));
+        if self.timer.is_some_and(|planned| planned <= at) {
+            return None;
+        }
+        self.timer = Some(at);
+        Some(at)
+    }
+
+    /// Whether a timer event is the planned one; it is then done with.
+    pub fn timer_due(&mut self, now: Nanos) -> bool {
+        if self.timer == Some(now) {
+            self.timer = None;
+            return true;
+        }
+        false
+    }
+}
+
+fn queue_pair(pair: usize, mode: Mode) -> u32 {
+    FIRST_QP + 2 * u32::try_from(pair).unwrap_or(u32::MAX / 4) + u32::from(mode == Mode::Unscheduled)
+}
