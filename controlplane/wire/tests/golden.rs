@@ -1,5 +1,5 @@
 //! The vectors in `golden/rdcc.json` were written from the document by somebody who hadn't seen this crate; those in
-//! `golden/crem.json` start with the document's own example. `golden/README.md` describes the files.
+//! `golden/crem.json` likewise, and start with the document's own example. `golden/README.md` describes the files.
 
 use serde_json::Value;
 use wire::rdcc::DecodeError;
