@@ -99,8 +99,8 @@ fn citations_of(file: &str, text: &str, citations: &mut Vec<Citation>, malformed
             _ => continue,
         };
         let parts = rest.split_once(", ").and_then(|(document, rest)| {
-            // A heading may have commas and no colon.
-            rest.split_once(": ").map(|(heading, hashes)| (document.trim(), heading.trim(), hashes))
+            // A heading may have commas and colons, hashes have neither.
+            rest.rsplit_once(": ").map(|(heading, hashes)| (document.trim(), heading.trim(), hashes))
         });
         let is_hash = |hash: &str| hash.len() == 8 && hash.chars().all(|c| c.is_ascii_hexdigit());
         match parts {
