@@ -5,6 +5,8 @@ use core::net::IpAddr;
 use wire::roce::{MASK_24, Psn};
 use wire::units::Nanos;
 
+use crate::dcqcn;
+
 /// Parameters of one end of a queue pair. The other end has the two queue pair numbers and the two first packet
 /// numbers exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,8 +33,10 @@ pub struct QpConfig {
     pub window_packets: Option<u32>,
     /// When the requester asks for an acknowledgement.
     pub ack_requests: AckRequests,
-    /// DSCP of acknowledgements.
+    /// DSCP of acknowledgements and of CNPs.
     pub ack_dscp: u8,
+    /// DCQCN: this end answers marked packets with CNPs and paces its own by the CNPs that it gets. `None`: neither.
+    pub dcqcn: Option<dcqcn::Config>,
 }
 
 /// When a requester sets `AckReq`, besides always on the last packet that it has at hand and on the one that fills the
@@ -73,6 +77,9 @@ pub enum QpConfigError {
     /// A timeout of zero would go back for ever at one instant.
     #[error("retransmit timeout of 0 ns; it should be above the round-trip time")]
     Timeout,
+    /// A parameter of DCQCN.
+    #[error(transparent)]
+    Dcqcn(#[from] dcqcn::ConfigError),
 }
 
 /// The largest window: half the packet numbers, so that a duplicate is never taken for a new packet.
@@ -80,7 +87,7 @@ pub(crate) const WINDOW_LIMIT: u32 = (1 << 23) - 1;
 
 impl QpConfig {
     /// A queue pair between `local_qp` here and `remote_qp` at `remote`: MTU 4096, packet numbers from 0, a timeout of
-    /// 1 ms, no limits.
+    /// 1 ms, no limits, no congestion control.
     pub fn new(local_qp: u32, remote_qp: u32, remote: IpAddr) -> Self {
         Self {
             local_qp,
@@ -95,6 +102,7 @@ impl QpConfig {
             window_packets: None,
             ack_requests: AckRequests::default(),
             ack_dscp: 0,
+            dcqcn: None,
         }
     }
 
@@ -117,6 +125,9 @@ impl QpConfig {
         }
         if self.retransmit_timeout == Nanos(0) {
             return Err(QpConfigError::Timeout);
+        }
+        if let Some(dcqcn) = &self.dcqcn {
+            dcqcn.check()?;
         }
         Ok(())
     }

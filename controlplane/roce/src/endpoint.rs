@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use wire::roce::{
     AETH_OCTETS, Aeth, BTH_OCTETS, Bth, DecodeError, ICRC_OCTETS, Opcode, RETH_OCTETS, Reth, Syndrome,
 };
-use wire::units::Nanos;
+use wire::units::{BitPerSec, Nanos};
 
 use crate::config::{QpConfig, QpConfigError};
 use crate::event::{Completion, Received, Stats, WcStatus};
+use crate::pacing::Pacer;
 use crate::packet::{TxContent, TxPacket};
 use crate::requester::Requester;
 use crate::responder::{Outcome, Responder};
@@ -30,6 +31,8 @@ pub struct Endpoint {
     replying: VecDeque<usize>,
     /// Queue pairs that may have data to send, in turn.
     sending: VecDeque<usize>,
+    /// Queue pairs that have data to send and must not yet.
+    paced: BinaryHeap<Reverse<(Nanos, usize)>>,
     /// At most one entry a queue pair, never later than its deadline.
     timers: BinaryHeap<Reverse<(Nanos, usize)>>,
     completions: VecDeque<Completion>,
@@ -42,7 +45,9 @@ struct Qp {
     config: QpConfig,
     requester: Requester,
     responder: Responder,
+    pacer: Pacer,
     in_replying: bool,
+    /// Or in `paced`.
     in_sending: bool,
     in_timers: bool,
 }
@@ -113,6 +118,7 @@ impl Endpoint {
             config,
             requester: Requester::default(),
             responder: Responder::new(config.first_remote_psn),
+            pacer: Pacer::new(config.dcqcn),
             in_replying: false,
             in_sending: false,
             in_timers: false,
@@ -169,6 +175,11 @@ impl Endpoint {
         while let Some(index) = self.replying.pop_front() {
             let Some(qp) = self.qps.get_mut(index) else { continue };
             qp.in_replying = false;
+            if let Some(packet) = qp.pacer.take_cnp(&qp.config) {
+                self.stats.cnps_sent += 1;
+                self.schedule(index);
+                return Some(packet);
+            }
             if let Some(packet) = qp.responder.take_reply(&qp.config) {
                 if packet.content == TxContent::Ack {
                     self.stats.acks_sent += 1;
@@ -178,10 +189,16 @@ impl Endpoint {
                 return Some(packet);
             }
         }
+        self.release(now);
         while let Some(index) = self.sending.pop_front() {
             let Some(qp) = self.qps.get_mut(index) else { continue };
+            if qp.pacer.free_at() > now {
+                self.paced.push(Reverse((qp.pacer.free_at(), index)));
+                continue;
+            }
             qp.in_sending = false;
             if let Some(packet) = qp.requester.next_packet(&qp.config, now) {
+                qp.pacer.sent(packet.udp_payload_octets(), now);
                 if let TxContent::Data { retransmission: true, .. } = packet.content {
                     self.stats.retransmitted_packets += 1;
                 } else {
@@ -227,6 +244,10 @@ impl Endpoint {
             let too_short = PacketError::TooShort { octets: udp_payload_octets, needed };
             let payload_octets = udp_payload_octets.checked_sub(needed).ok_or(too_short)?;
             let payload_octets = u32::try_from(payload_octets).unwrap_or(u32::MAX);
+            if ce {
+                self.stats.marked_packets += 1;
+                qp.pacer.marked(now);
+            }
             match qp.responder.request(&qp.config, &bth, reth.as_ref(), payload_octets) {
                 Outcome::Accepted { msn, position } => {
                     self.stats.received_packets += 1;
@@ -263,6 +284,7 @@ impl Endpoint {
             }
         } else if bth.opcode == Opcode::CNP {
             self.stats.cnps_received += 1;
+            qp.pacer.notified(now);
         } else {
             return Err(PacketError::Unsupported(bth.opcode));
         }
@@ -270,9 +292,34 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Bounds the rate of what the queue pair sends, beside whatever congestion control it has: the lower applies, from the
+    /// next packet on. `None` takes the bound away; a bound of 0 counts as 1 bit/s.
+    ///
+    /// # Errors
+    /// [`PostError::UnknownQp`].
+    pub fn set_bound(&mut self, qp: u32, bound: Option<BitPerSec>) -> Result<(), PostError> {
+        self.qp_mut(qp)?.pacer.set_bound(bound);
+        Ok(())
+    }
+
+    /// The rate at which the queue pair may send at `now`, headers and all that a packet takes of the link included; `None`
+    /// when nothing but the link limits it.
+    ///
+    /// # Errors
+    /// [`PostError::UnknownQp`].
+    pub fn rate(&mut self, qp: u32, now: Nanos) -> Result<Option<BitPerSec>, PostError> {
+        Ok(self.qp_mut(qp)?.pacer.rate(now))
+    }
+
     /// When to call [`Endpoint::handle_timeout`] next; `None` when nothing is waited for. It changes with every call of
-    /// another method.
+    /// another method. A queue pair that is paced may send then: [`Endpoint::poll_transmit`] is to be asked, too.
     pub fn poll_timeout(&mut self) -> Option<Nanos> {
+        let paced = self.paced.peek().map(|Reverse((time, _))| *time);
+        [self.retransmission(), paced].into_iter().flatten().min()
+    }
+
+    /// When the next acknowledgement is overdue.
+    fn retransmission(&mut self) -> Option<Nanos> {
         while let Some(&Reverse((time, index))) = self.timers.peek() {
             let deadline = self.qps.get(index).and_then(|qp| qp.requester.deadline());
             if deadline == Some(time) {
@@ -288,9 +335,22 @@ impl Endpoint {
         None
     }
 
-    /// Goes back on every queue pair whose acknowledgement is overdue at `now`.
+    /// Lets paced queue pairs send whose time has come.
+    fn release(&mut self, now: Nanos) {
+        while let Some(&Reverse((time, index))) = self.paced.peek() {
+            if time > now {
+                return;
+            }
+            self.paced.pop();
+            self.sending.push_back(index);
+        }
+    }
+
+    /// Goes back on every queue pair whose acknowledgement is overdue at `now`, and lets those send that were held back until
+    /// `now`.
     pub fn handle_timeout(&mut self, now: Nanos) {
-        while self.poll_timeout().is_some_and(|time| time <= now) {
+        self.release(now);
+        while self.retransmission().is_some_and(|time| time <= now) {
             let Some(Reverse((_, index))) = self.timers.pop() else { return };
             let Some(qp) = self.qps.get_mut(index) else { continue };
             qp.in_timers = false;
@@ -315,6 +375,11 @@ impl Endpoint {
         &self.stats
     }
 
+    fn qp_mut(&mut self, number: u32) -> Result<&mut Qp, PostError> {
+        let index = self.by_number.get(&number);
+        index.and_then(|&index| self.qps.get_mut(index)).ok_or(PostError::UnknownQp(number))
+    }
+
     fn qp(&self, number: u32) -> Option<&Qp> {
         self.by_number.get(&number).and_then(|&index| self.qps.get(index))
     }
@@ -322,7 +387,7 @@ impl Endpoint {
     /// Puts the queue pair into the queues where its state belongs.
     fn schedule(&mut self, index: usize) {
         let Some(qp) = self.qps.get_mut(index) else { return };
-        if !qp.in_replying && qp.responder.has_reply() {
+        if !qp.in_replying && (qp.pacer.cnp_due() || qp.responder.has_reply()) {
             qp.in_replying = true;
             self.replying.push_back(index);
         }

@@ -90,8 +90,12 @@ pub struct Stats {
     pub acks_received: u64,
     /// Negative acknowledgements taken in.
     pub naks_received: u64,
-    /// Congestion notifications taken in; nothing reacts to them yet.
+    /// Congestion notifications given out.
+    pub cnps_sent: u64,
+    /// Congestion notifications taken in.
     pub cnps_received: u64,
+    /// Data packets that came marked, in whatever order.
+    pub marked_packets: u64,
     /// Data packets taken in order.
     pub received_packets: u64,
     /// Data packets that had been taken before.

@@ -10,12 +10,16 @@
 //! - The requester half segments messages and goes back to the first unacknowledged packet after a gap or a timeout.
 //! - The responder half takes packets in order only, acknowledges, and reports one gap once.
 //!
+//! - With [`QpConfig::dcqcn`] both ends run [`dcqcn`]; [`Endpoint::set_bound`] bounds a queue pair besides, as advice
+//!   from the network does.
+//!
 //! RDMA WRITE without immediate is what there is so far; its place in the message decides its opcode.
 
 mod config;
 pub mod dcqcn;
 mod endpoint;
 mod event;
+mod pacing;
 mod packet;
 mod requester;
 mod responder;

@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 use core::ops::Deref;
 
-use wire::roce::{AETH_OCTETS, Aeth, BTH_OCTETS, Bth, ICRC_OCTETS, RETH_OCTETS, Reth};
+use wire::roce::{AETH_OCTETS, Aeth, BTH_OCTETS, Bth, CNP_RESERVED_OCTETS, ICRC_OCTETS, RETH_OCTETS, Reth};
 
 const CAPACITY: usize = BTH_OCTETS + RETH_OCTETS;
 
@@ -37,6 +37,13 @@ impl PacketHead {
             place.copy_from_slice(&aeth.to_octets());
         }
         Self { length: BTH_OCTETS + AETH_OCTETS, ..head }
+    }
+}
+
+impl PacketHead {
+    /// A CNP's sixteen reserved octets are part of its head.
+    pub(crate) fn with_cnp(bth: &Bth) -> Self {
+        Self { length: BTH_OCTETS + CNP_RESERVED_OCTETS, ..Self::with_bth(bth) }
     }
 }
 
@@ -85,6 +92,8 @@ pub enum TxContent {
     Ack,
     /// A negative acknowledgement.
     Nak,
+    /// A congestion notification.
+    Cnp,
 }
 
 impl TxPacket {

@@ -1,0 +1,93 @@
+//! How fast a queue pair may send: the lower of what DCQCN allows and of a bound that the user sets.
+
+use wire::roce::{Bth, Opcode, Psn};
+use wire::units::{BitPerSec, Nanos, Octets};
+
+use crate::config::QpConfig;
+use crate::dcqcn::{Config, NotificationPoint, ReactionPoint};
+use crate::packet::{PacketHead, TxContent, TxPacket};
+
+/// Octets that a UDP datagram of IPv4 takes on an Ethernet link beside its payload: preamble and start delimiter 8, MAC
+/// header 14, IPv4 20, UDP 8, frame check sequence 4, gap 12. Rates count them, so that a rate is a share of the link.
+const LINK_OVERHEAD: u64 = 66;
+
+/// The congestion control of one queue pair, as sender and as receiver.
+#[derive(Debug)]
+pub(crate) struct Pacer {
+    dcqcn: Option<(Config, ReactionPoint, NotificationPoint)>,
+    /// The user's bound (SCONE, Sending and Processing).
+    bound: Option<BitPerSec>,
+    /// Before this no packet leaves.
+    free_at: Nanos,
+    /// A CNP is to go to the other end.
+    cnp_due: bool,
+}
+
+impl Pacer {
+    pub(crate) fn new(dcqcn: Option<Config>) -> Self {
+        let dcqcn = dcqcn.map(|config| (config, ReactionPoint::new(&config), NotificationPoint::new()));
+        Self { dcqcn, bound: None, free_at: Nanos(0), cnp_due: false }
+    }
+
+    /// A bound of nothing would stop the queue pair for ever: it counts as 1 bit/s.
+    pub(crate) fn set_bound(&mut self, bound: Option<BitPerSec>) {
+        self.bound = bound.map(|rate| rate.max(BitPerSec(1)));
+    }
+
+    /// What applies at `now`; `None` when nothing limits the queue pair but the link.
+    pub(crate) fn rate(&mut self, now: Nanos) -> Option<BitPerSec> {
+        let dcqcn = self.dcqcn.as_mut().map(|(config, point, _)| point.rate(config, now));
+        [dcqcn, self.bound].into_iter().flatten().min()
+    }
+
+    /// When the next packet may leave.
+    pub(crate) const fn free_at(&self) -> Nanos {
+        self.free_at
+    }
+
+    /// A packet with so many octets of UDP payload leaves at `now`.
+    pub(crate) fn sent(&mut self, udp_payload_octets: usize, now: Nanos) {
+        let octets = Octets(udp_payload_octets as u64 + LINK_OVERHEAD);
+        if let Some((config, point, _)) = &mut self.dcqcn {
+            point.sent(config, octets, now);
+        }
+        let time = self.rate(now).and_then(|rate| rate.transmission_time(octets));
+        // Time that passed unused is not made up for: that would be a burst.
+        self.free_at = now + time.unwrap_or_default();
+    }
+
+    /// A CNP came.
+    pub(crate) fn notified(&mut self, now: Nanos) {
+        if let Some((config, point, _)) = &mut self.dcqcn {
+            point.notified(config, now);
+        }
+    }
+
+    /// Marked data came: a CNP may be due.
+    pub(crate) fn marked(&mut self, now: Nanos) {
+        if let Some((config, _, point)) = &mut self.dcqcn {
+            self.cnp_due |= point.marked(config.cnp_interval, now);
+        }
+    }
+
+    pub(crate) const fn cnp_due(&self) -> bool {
+        self.cnp_due
+    }
+
+    /// The congestion notification that is due. It has no packet number of its own.
+    pub(crate) fn take_cnp(&mut self, config: &QpConfig) -> Option<TxPacket> {
+        if !core::mem::take(&mut self.cnp_due) {
+            return None;
+        }
+        let bth = Bth { becn: true, ..Bth::new(Opcode::CNP, config.remote_qp, Psn::new(0)) };
+        Some(TxPacket {
+            qp: config.local_qp,
+            destination: config.remote,
+            source_port: config.source_port,
+            dscp: config.ack_dscp,
+            head: PacketHead::with_cnp(&bth),
+            payload_octets: 0,
+            content: TxContent::Cnp,
+        })
+    }
+}
