@@ -11,7 +11,7 @@ help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
 	@echo "make test             all tests that need nothing but Rust; those for absent targets are listed as absent"
 	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
-	@echo "make bench            speed of the controller at scale"
+	@echo "make bench            speed of the controller at scale, and of the codes beside ISA-L"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
@@ -29,6 +29,7 @@ bmv2-tests:
 
 bench:
 	$(CARGO) run --locked --release -p controller --example scale
+	$(CARGO) run --locked --release -p crem --example isal
 
 lint:
 	$(CARGO) fmt --all --check
