@@ -52,8 +52,11 @@ fn cnp(qp: u32) -> Vec<u8> {
     [&Bth::new(Opcode::CNP, qp, Psn::new(0)).to_octets()[..], &[0; 16]].concat()
 }
 
+/// A packet, and whether it took feedback along.
+type Shown = (bool, Vec<u8>);
+
 /// What B sends back at `now`: a datagram if one is due, and an acknowledgement and a CNP that go anyway.
-fn returned(receiver: &mut Receiver, now: Nanos) -> (Option<Vec<u8>>, [(bool, Vec<u8>); 2]) {
+fn returned(receiver: &mut Receiver, now: Nanos) -> (Option<Vec<u8>>, [Shown; 2]) {
     let datagram = receiver.poll_transmit(now).map(|datagram| {
         assert_eq!(datagram.to.to_string(), "10.0.0.1:50003");
         datagram.octets

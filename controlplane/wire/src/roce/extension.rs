@@ -2,6 +2,7 @@
 
 use super::{DecodeError, MASK_24};
 use crate::octets::Reader;
+use crate::units::Micros;
 
 /// Octets of [`Reth`].
 pub const RETH_OCTETS: usize = 16;
@@ -89,6 +90,11 @@ pub enum Syndrome {
 }
 
 impl Syndrome {
+    /// How long a receiver that isn't ready asks to wait, by its code.
+    pub fn rnr_wait(timer: u8) -> Micros {
+        Micros(RNR_WAITS.get(usize::from(timer & 0x1f)).copied().unwrap_or_default() * 10)
+    }
+
     /// The credit code of a responder that doesn't limit by credits.
     pub const NO_CREDIT_LIMIT: u8 = 0x1f;
 
@@ -113,6 +119,12 @@ impl Syndrome {
         }
     }
 }
+
+/// The times of RNR timers, in units of 10 us.
+const RNR_WAITS: [u32; 32] = [
+    65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048,
+    3072, 4096, 6144, 8192, 12_288, 16_384, 24_576, 32_768, 49_152,
+];
 
 /// Why a responder refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -163,6 +175,14 @@ mod tests {
             prop_assert_eq!(Reth::decode(&octets).unwrap().to_octets(), octets);
             prop_assert_eq!(Aeth::decode(&octets).unwrap().to_octets(), [a, b, c, d]);
             prop_assert_eq!(ImmDt::decode(&octets).unwrap().to_octets(), [a, b, c, d]);
+        }
+    }
+
+    #[test]
+    fn rnr_timers_are_those_of_the_specification() {
+        let expected = [(0, 655_360), (1, 10), (5, 60), (12, 640), (31, 491_520), (33, 10)];
+        for (timer, micros) in expected {
+            assert_eq!(Syndrome::rnr_wait(timer), Micros(micros), "{timer}");
         }
     }
 

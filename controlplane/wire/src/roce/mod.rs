@@ -1,12 +1,13 @@
 //! RoCEv2: the InfiniBand transport headers that stand in a UDP datagram to port 4791.
 //!
 //! A packet is the base transport header ([`Bth`]), the extension headers that its [`Opcode`] calls for ([`Reth`],
-//! [`Aeth`], [`ImmDt`]), the payload, zero to three octets of padding, and the ICRC ([`icrc`]). The layouts are those
+//! [`Aeth`], [`ImmDt`]; all together: [`Headers`]), the payload, zero to three octets of padding, and the ICRC ([`icrc`]). The layouts are those
 //! of the InfiniBand Architecture Specification, volume 1, chapter 9, and its annex A17 (RoCEv2). Reserved bits are
 //! kept: SCONE's Rate Signal lives in them.
 
 mod bth;
 mod extension;
+mod headers;
 mod icrc;
 mod opcode;
 mod psn;
@@ -15,6 +16,7 @@ pub use bth::{BTH_OCTETS, Bth, DEFAULT_PARTITION_KEY};
 pub use extension::{
     AETH_OCTETS, Aeth, CNP_RESERVED_OCTETS, IMM_DT_OCTETS, ImmDt, NakCode, RETH_OCTETS, Reth, Syndrome,
 };
+pub use headers::{Headers, HeadersError, HeadersOctets, MAX_HEADERS_OCTETS};
 pub use icrc::{ICRC_OCTETS, icrc};
 pub use opcode::{Opcode, Position};
 pub use psn::Psn;

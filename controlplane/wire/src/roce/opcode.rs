@@ -83,6 +83,37 @@ impl Position {
 }
 
 impl Opcode {
+    /// The SEND for a packet at `position`; an `immediate` goes with the last one.
+    pub const fn send(position: Position, immediate: bool) -> Self {
+        match (position, immediate) {
+            (Position::First, _) => Self::SEND_FIRST,
+            (Position::Middle, _) => Self::SEND_MIDDLE,
+            (Position::Last, false) => Self::SEND_LAST,
+            (Position::Last, true) => Self::SEND_LAST_IMMEDIATE,
+            (Position::Only, false) => Self::SEND_ONLY,
+            (Position::Only, true) => Self::SEND_ONLY_IMMEDIATE,
+        }
+    }
+
+    /// The RDMA WRITE with immediate for a packet at `position`; the immediate goes with the last one.
+    pub const fn write_immediate(position: Position) -> Self {
+        match position {
+            Position::First | Position::Middle => Self::write(position),
+            Position::Last => Self::WRITE_LAST_IMMEDIATE,
+            Position::Only => Self::WRITE_ONLY_IMMEDIATE,
+        }
+    }
+
+    /// The RDMA READ response for a packet at `position`.
+    pub const fn read_response(position: Position) -> Self {
+        match position {
+            Position::First => Self::READ_RESPONSE_FIRST,
+            Position::Middle => Self::READ_RESPONSE_MIDDLE,
+            Position::Last => Self::READ_RESPONSE_LAST,
+            Position::Only => Self::READ_RESPONSE_ONLY,
+        }
+    }
+
     /// The RDMA WRITE (without immediate) for a packet at `position`.
     pub const fn write(position: Position) -> Self {
         match position {
@@ -115,6 +146,16 @@ impl Opcode {
     /// An RDMA WRITE packet, with or without immediate.
     pub const fn is_write(self) -> bool {
         Self::WRITE_FIRST.0 <= self.0 && self.0 <= Self::WRITE_ONLY_IMMEDIATE.0
+    }
+
+    /// A SEND packet, with or without immediate.
+    pub const fn is_send(self) -> bool {
+        self.0 <= Self::SEND_ONLY_IMMEDIATE.0
+    }
+
+    /// An RDMA READ response.
+    pub const fn is_read_response(self) -> bool {
+        Self::READ_RESPONSE_FIRST.0 <= self.0 && self.0 <= Self::READ_RESPONSE_ONLY.0
     }
 
     /// Whether a [`super::Reth`] follows the base header.
