@@ -1,6 +1,7 @@
 //! Packet-level tests of the P4 program: one list of cases, each run on every target that is present.
 //!
 //! * [`setup`] is what a controller and an operator put into a switch before a case: entries, queue rates, depths.
+//! * [`entries`] are the program's tables, one function each.
 //! * [`frames`] builds the frames that enter, and, from the documents, the reports that must come out.
 //! * [`case`] is one case: setup, script, exact expectations. [`cases`] lists them, one file per feature.
 //! * [`target`] is what runs a case. [`bmv2`] starts a real `simple_switch_grpc` in a network namespace of its own;
@@ -14,6 +15,7 @@
 pub mod bmv2;
 pub mod case;
 pub mod cases;
+pub mod entries;
 pub mod frames;
 pub mod program;
 pub mod recording;

@@ -101,6 +101,8 @@ pub enum Key {
     Lpm(String, Value, i32),
     /// Both ends included.
     Range(String, Value, Value),
+    /// The bits of a value under a mask; a field that may be anything is left out.
+    Ternary(String, Value, Value),
 }
 
 /// An action with arguments in the order of its parameters, or a way into an action profile.
@@ -164,8 +166,16 @@ impl Setup {
     /// # Errors
     /// A name that the program doesn't have, or a number of arguments that an action doesn't take.
     pub fn updates(&self, program: &Program) -> Result<Vec<Update>, TargetError> {
-        self.entries.iter().map(|entry| update_of(entry, program)).collect()
+        updates(&self.entries, program)
     }
+}
+
+/// The P4Runtime form of entries.
+///
+/// # Errors
+/// As [`Setup::updates`].
+pub fn updates(entries: &[Entry], program: &Program) -> Result<Vec<Update>, TargetError> {
+    entries.iter().map(|entry| update_of(entry, program)).collect()
 }
 
 fn update_of(entry: &Entry, program: &Program) -> Result<Update, TargetError> {
@@ -254,6 +264,13 @@ fn field_match(key: &Key, table: &Table) -> Result<api::FieldMatch, TargetError>
         Key::Range(name, low, high) => (
             name,
             field_match::FieldMatchType::Range(field_match::Range { low: encode(*low), high: encode(*high) }),
+        ),
+        Key::Ternary(name, value, mask) => (
+            name,
+            field_match::FieldMatchType::Ternary(field_match::Ternary {
+                value: encode(*value),
+                mask: encode(*mask),
+            }),
         ),
     };
     let field = table

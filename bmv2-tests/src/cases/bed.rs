@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::case::{Await, Case, Expected, RATE_PPS, Step};
+use crate::entries;
 use crate::frames::{
     CONTROL, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ADDRESS_6, REPORTER_ID, SCHEDULED,
-    UNSCHEDULED, host_address_6,
+    UNSCHEDULED, host_address, host_address_6,
 };
 use crate::program::{CLONE_PORT, CLONE_SESSION};
-use crate::setup::{Call, Entry, Key, Port, Setup, Value};
+use crate::setup::{Call, Entry, Port, Setup};
 
 /// The port whose queues are slow.
 pub const SLOW: u16 = 2;
@@ -48,6 +49,8 @@ pub struct Bed {
     pub rates: Vec<(u16, u64)>,
     /// `B_th` of port's control queues; the default is never reached.
     pub control_b_th: u32,
+    /// `Q_max` of control queues.
+    pub control_q_max: u32,
     /// Entries on top.
     pub more: Vec<Entry>,
 }
@@ -68,6 +71,7 @@ impl Default for Bed {
             depth_packets: 1000,
             rates: Vec::new(),
             control_b_th: 900_000,
+            control_q_max: 1_000_000,
             more: Vec::new(),
         }
     }
@@ -87,36 +91,25 @@ impl Bed {
             depth_packets: if port == SLOW { self.depth_packets } else { 1000 },
         });
         let mut entries = self.classes();
+        let control = (self.control_b_th.into(), self.control_q_max.into());
         for host in 1..=HOSTS {
             entries.extend(routes(host));
-            entries.push(profile(host, 7, [CONTROL_PROFILE, self.control_b_th.into(), 1_000_000, 0, 50]));
+            entries.push(entries::profile(host, 7, [CONTROL_PROFILE, control.0, control.1, 0, 50]));
         }
         let [b_th, q_max, ecn_threshold, interval] =
             [self.b_th, self.q_max, self.ecn_threshold, self.report_interval].map(u128::from);
-        entries.push(profile(SLOW, 0, [PROFILE, b_th, q_max, ecn_threshold, interval]));
+        entries.push(entries::profile(SLOW, 0, [PROFILE, b_th, q_max, ecn_threshold, interval]));
         let span = self.q_max - self.b_th;
-        entries.extend(self.degrees.iter().map(|&degree| degree_entry(degree, span)));
-        for flows in 1..=self.most_flows {
-            entries.push(Entry::Table {
-                table: "fair_share".to_owned(),
-                key: vec![
-                    exact("profile", PROFILE),
-                    Key::Range("flows".to_owned(), Value(flows), Value(flows)),
-                ],
-                call: Call::action("set_fair_share", &[SERVICE_RATE / flows]),
-                priority: 1,
-            });
-        }
+        entries.extend(self.degrees.iter().map(|&degree| entries::degree(PROFILE, degree, span)));
+        let share = |flows| entries::share(PROFILE, flows, SERVICE_RATE / flows);
+        entries.extend((1..=self.most_flows).map(share));
         entries.push(Entry::CloneSession { id: CLONE_SESSION, port: CLONE_PORT });
         if self.reporter {
             let address = u32::from_be_bytes(REPORTER_ADDRESS);
             let rdcc = u128::from(RDCC_PORT);
             let arguments =
                 [REPORTER_ID.into(), address.into(), self.reporter_ipv6, rdcc, rdcc + 1, rdcc + 2];
-            entries.push(Entry::Default {
-                table: "reporter".to_owned(),
-                call: Call::action("set_reporter", &arguments),
-            });
+            entries.push(entries::default("reporter", "set_reporter", &arguments));
         }
         entries.extend(self.more.iter().cloned());
         Setup { ports: ports.collect(), entries }
@@ -124,81 +117,24 @@ impl Bed {
 
     /// DSCP roles and trusted ports.
     fn classes(&self) -> Vec<Entry> {
-        let mut entries = Vec::new();
-        for (dscp, arguments) in [(SCHEDULED, [0, 1, 0]), (UNSCHEDULED, [0, 2, 0]), (CONTROL, [7, 3, 7])] {
-            entries.push(Entry::Table {
-                table: "dscp_map".to_owned(),
-                key: vec![exact("dscp", dscp.into())],
-                call: Call::action("set_class", &arguments),
-                priority: 0,
-            });
-        }
-        for &port in &self.trusted {
-            entries.push(Entry::Table {
-                table: "port_trust".to_owned(),
-                key: vec![exact("ingress_port", port.into())],
-                call: Call::action("set_trust", &[1, 1]),
-                priority: 0,
-            });
-        }
+        let mut entries: Vec<Entry> =
+            [(SCHEDULED, [0, 1, 0]), (UNSCHEDULED, [0, 2, 0]), (CONTROL, [7, 3, 7])]
+                .map(|(dscp, arguments)| entries::class(dscp, arguments))
+                .into();
+        entries.extend(self.trusted.iter().map(|&port| entries::trust(port, true, true)));
         entries
     }
 }
 
-/// A key field with one value.
-pub fn exact(name: &str, value: u128) -> Key {
-    Key::Exact(name.to_owned(), Value(value))
-}
-
 /// A next hop and the routes to the host behind it.
 fn routes(host: u16) -> [Entry; 3] {
-    let member = Entry::Member {
-        profile: "ecmp".to_owned(),
-        id: host.into(),
-        call: Call::action("forward", &[host.into(), 0x0200_0000_0000 | u128::from(host)]),
-    };
-    let to = Call::Member(host.into());
+    let id = u32::from(host);
     let low = u8::try_from(host).unwrap_or_default();
-    let ipv6 = Entry::Table {
-        table: "ipv6_route".to_owned(),
-        key: vec![Key::Lpm("dst_addr".to_owned(), Value(host_address_6(low)), 128)],
-        call: to.clone(),
-        priority: 0,
-    };
-    [member, route_entry(0x0a00_0000 | u128::from(host), to), ipv6]
-}
-
-/// A route to one IPv4 address.
-pub fn route_entry(address: u128, call: Call) -> Entry {
-    Entry::Table {
-        table: "ipv4_route".to_owned(),
-        key: vec![Key::Lpm("dst_addr".to_owned(), Value(address), 32)],
-        call,
-        priority: 0,
-    }
-}
-
-fn profile(port: u16, queue: u128, arguments: [u128; 5]) -> Entry {
-    Entry::Table {
-        table: "queue_profile".to_owned(),
-        key: vec![exact("egress_port", port.into()), exact("queue", queue)],
-        call: Call::action("set_profile", &arguments),
-        priority: 0,
-    }
-}
-
-/// The excess over `B_th` that has this degree: floor(255 excess / span) = degree (RDCC, On-Path Congestion
-/// Reporting).
-fn degree_entry(degree: u8, span: u32) -> Entry {
-    let (degree, span) = (u128::from(degree), u128::from(span));
-    let low = (degree * span).div_ceil(255);
-    let high = if degree == 255 { u32::MAX.into() } else { ((degree + 1) * span).div_ceil(255) - 1 };
-    Entry::Table {
-        table: "congestion_degree".to_owned(),
-        key: vec![exact("profile", PROFILE), Key::Range("excess".to_owned(), Value(low), Value(high))],
-        call: Call::action("set_degree", &[degree]),
-        priority: 1,
-    }
+    [
+        entries::member(id, host, 0x0200_0000_0000 | u128::from(host)),
+        entries::route(host_address(low), Call::Member(id)),
+        entries::route_6(host_address_6(low), Call::Member(id)),
+    ]
 }
 
 /// Builds a case's script and expectations side by side.

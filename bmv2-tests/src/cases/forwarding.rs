@@ -1,9 +1,9 @@
 //! What is forwarded, where to, and what is refused.
 
-use super::bed::route_entry;
 use super::{Bed, Story};
 use crate::case::Case;
-use crate::frames::{Data, REPORTER_ID, renew_ip_checksum};
+use crate::entries;
+use crate::frames::{Data, REPORTER_ID, host_address, renew_ip_checksum};
 use crate::setup::{Call, Entry};
 
 pub(super) fn cases() -> Vec<Case> {
@@ -57,7 +57,7 @@ fn renew_ip_checksum_with_options(frame: &mut [u8]) {
 /// Sixteen flows to 10.0.0.9, which is behind ports 3 and 4 alike.
 fn equal_paths() -> Case {
     let group = Entry::Group { profile: "ecmp".to_owned(), id: 1, members: vec![3, 4] };
-    let route = route_entry(0x0a00_0009, Call::Group(1));
+    let route = entries::route(host_address(9), Call::Group(1));
     let flows: Vec<Data> =
         (0..16).map(|flow| Data { dst: 9, ports: (50000 + flow, 4791), ..Data::scheduled(100) }).collect();
     let mut story = Story::new().send(1, &flows);

@@ -4,8 +4,8 @@ use super::bed::SLOW;
 use super::reports::report;
 use super::{Bed, FLOW_INTERVAL, PORT_LIMIT, Story, TO_RECEIVER, TO_SENDER};
 use crate::case::Case;
+use crate::entries;
 use crate::frames::{Data, Report};
-use crate::setup::Entry;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![flow_interval(), port_limit(), no_reporter()]
@@ -38,7 +38,7 @@ fn flow_interval() -> Case {
 /// Eight frames, five above `B_th`; the port's meter lets two reports through and isn't refilled.
 fn port_limit() -> Case {
     let data = Data::unscheduled(200);
-    let limit = Entry::Meter { meter: "report_meter".to_owned(), index: SLOW.into(), rate: 0, burst: 2 };
+    let limit = entries::report_meter(SLOW, 0, 2);
     Story::primed()
         .send(1, &[data; 8])
         .expect_forwarded(SLOW, &[data; 8])

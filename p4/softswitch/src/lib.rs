@@ -38,5 +38,5 @@ mod value;
 pub use config::{PortConfig, QueueRate, QueueStats, SwitchConfig, SwitchStats};
 pub use packet::Packet;
 pub use program::{DigestInfo, LoadError, Program};
-pub use switch::{Departure, DigestSample, Switch};
+pub use switch::{Departure, DigestSample, Switch, Taken};
 pub use value::Value;

@@ -2,8 +2,10 @@
 
 mod checkpoint;
 mod copies;
+mod steps;
 
 pub(crate) use checkpoint::Checkpoint;
+pub use steps::Taken;
 
 use crate::num::{low8, low16, size32};
 use std::collections::{BTreeMap, VecDeque};
@@ -63,6 +65,8 @@ pub struct Switch {
     /// Packets that wait for (another) pass through ingress.
     #[allow(clippy::vec_box, reason = "flights are pooled: moving the box moves nothing else")]
     waiting: VecDeque<Box<Flight>>,
+    /// Packets that ingress sent to a port, kept back by [`Switch::hold`].
+    held: Option<VecDeque<(u64, Box<Flight>)>>,
     /// Flights and heads nobody uses.
     #[allow(clippy::vec_box, reason = "flights are pooled: moving the box moves nothing else")]
     pool: Vec<Box<Flight>>,
@@ -94,6 +98,7 @@ impl Switch {
             sessions: BTreeMap::new(),
             groups: BTreeMap::new(),
             waiting: VecDeque::new(),
+            held: None,
             pool: Vec::new(),
             heads: Vec::new(),
             saved: Vec::new(),
@@ -291,7 +296,14 @@ impl Switch {
         self.enqueue(port, f, now_ns);
     }
 
-    fn enqueue(&mut self, port: u64, mut f: Box<Flight>, now_ns: u64) {
+    fn enqueue(&mut self, port: u64, f: Box<Flight>, now_ns: u64) {
+        match &mut self.held {
+            Some(held) => held.push_back((port, f)),
+            None => self.push(port, f, now_ns),
+        }
+    }
+
+    fn push(&mut self, port: u64, mut f: Box<Flight>, now_ns: u64) {
         let s = self.program.standard;
         let Ok(port) = u16::try_from(port) else {
             self.state.stats.port_drops += 1;
@@ -315,72 +327,16 @@ impl Switch {
 
     /// Takes one packet from the port's queues through egress and the deparser. `None` when nothing may leave yet.
     pub fn dequeue(&mut self, port: u16, now_ns: u64) -> Option<Departure> {
-        self.now_ns = self.now_ns.max(now_ns);
-        let (mut f, queue) = self.tm.pop(port, now_ns)?;
-        let program = Arc::clone(&self.program);
-        let s = &program.standard;
-        let now_us = now_ns / 1000;
-        let mut departure =
-            Departure { packet: None, queue, enqueued_ns: f.enqueued_ns, recirculated: false };
-
-        set_if(&mut f.frame, s.egress_timestamp, now_us);
-        if let (Some(enq), Some(delta)) = (s.enq_timestamp, s.deq_timedelta) {
-            let enqueued = f.frame[enq.slot as usize];
-            set(&mut f.frame, delta, now_us.wrapping_sub(enqueued));
-        }
-        set_if(&mut f.frame, s.deq_qdepth, self.tm.depth(port, queue));
-        set_if(&mut f.frame, s.qid, u64::from(queue));
-        set(&mut f.frame, s.egress_port, u64::from(port));
-        // One more than drop: in nine bits that is 0, and the program sees 0.
-        set(&mut f.frame, s.egress_spec, u64::from(self.config.drop_port) + 1);
-        let length = u64::from(f.length);
-        set(&mut f.frame, s.packet_length, length);
-
-        exec::apply(&program, &mut self.state, &mut f, program.control.egress, now_ns);
-        if f.dead {
-            self.put_flight(f);
-            return Some(departure);
-        }
-        if f.clone_session & CLONE_REQUESTED != 0 {
-            self.clone_egress(&f, now_ns);
-            f.clone_session = 0;
-        }
-        if f.frame[s.egress_spec.slot as usize] == u64::from(self.config.drop_port) {
-            self.state.stats.egress_drops += 1;
-            self.put_flight(f);
-            return Some(departure);
-        }
-        exec::deparse(&program, &mut self.state, &mut f, now_ns);
-        if f.dead {
-            self.put_flight(f);
-            return Some(departure);
-        }
-        if f.recirculate != 0 {
-            let list = f.recirculate;
-            self.restart(&mut f, list, instance::RECIRCULATED);
-            let octets = f.packet.len();
-            f.ingress_octets = octets;
-            f.length = size32(octets);
-            set(&mut f.frame, s.packet_length, octets as u64);
-            departure.recirculated = true;
-            if self.wait(f) {
-                self.state.stats.recirculated += 1;
-                self.run_waiting(now_ns);
-            }
-            return Some(departure);
-        }
-        let mut packet = std::mem::take(&mut f.packet);
-        packet.truncate(f.truncate);
-        self.tm.departed(port, packet.len(), now_ns);
-        self.state.stats.transmitted += 1;
-        self.put_flight(f);
-        departure.packet = Some(packet);
-        Some(departure)
+        let taken = self.take(port, now_ns)?;
+        Some(self.egress(taken, now_ns))
     }
 
     /// Empties the queues and forgets what waits.
     pub(crate) fn clear_queues(&mut self) {
         self.tm.clear();
         self.waiting.clear();
+        if let Some(held) = &mut self.held {
+            held.clear();
+        }
     }
 }
