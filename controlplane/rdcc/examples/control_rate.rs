@@ -109,7 +109,8 @@ impl World {
             }
             for to in due.drain(..) {
                 let msn = u32::try_from(round).unwrap() & 0x00ff_ffff;
-                let arrival = DataArrival { from: to.ip(), qp: QP, msn, octets: 4096, ce: false };
+                let arrival =
+                    DataArrival { from: to.ip(), qp: QP, msn, octets: 4096, ce: false, source_port: 49_152 };
                 self.receiver.handle_data(arrival, self.now);
             }
             while self.receiver.poll_event().is_some() {}

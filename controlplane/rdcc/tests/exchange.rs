@@ -59,8 +59,14 @@ fn the_documents_example_exchange() {
         while let Some(permit) = sender.poll_send(now) {
             log.push(format!("data {}", permit.message.0));
             let Binding::RoceV2 { destination_qp: qp } = permit.binding else { panic!() };
-            let arrival =
-                DataArrival { from: from.ip(), qp, msn: permit.msn, octets: permit.octets, ce: false };
+            let arrival = DataArrival {
+                from: from.ip(),
+                qp,
+                msn: permit.msn,
+                octets: permit.octets,
+                ce: false,
+                source_port: 49_152,
+            };
             flying.push((now + half, true, Err(arrival)));
         }
         while let Some(datagram) = receiver.poll_transmit() {

@@ -91,6 +91,8 @@ impl World {
     fn new(random: u64) -> Self {
         let mut config = ReceiverConfig::new(MbitPerSec(100_000), us(8), Octets(UNIT));
         config.unscheduled_limit = Octets(16_000);
+        // Half of the schedules are with pools.
+        config.pool_grants = random & 2 != 0;
         config.d_max = Nanos(D_MAX);
         config.crn_addresses = vec![CRN.ip()];
         let mut sender = SenderConfig::new(MbitPerSec(100_000), PORT);
@@ -158,7 +160,17 @@ impl World {
             while let Some(permit) = self.senders[index].poll_send(self.now) {
                 let Binding::RoceV2 { destination_qp: qp } = permit.binding else { panic!() };
                 let from = source(u8::try_from(index).unwrap()).ip();
-                self.post(index, DataArrival { from, qp, msn: permit.msn, octets: permit.octets, ce: false });
+                self.post(
+                    index,
+                    DataArrival {
+                        from,
+                        qp,
+                        msn: permit.msn,
+                        octets: permit.octets,
+                        ce: false,
+                        source_port: 49_152,
+                    },
+                );
             }
             while let Some(datagram) = self.senders[index].poll_transmit() {
                 self.fly(&Flying::ToReceiver(index, datagram.octets));

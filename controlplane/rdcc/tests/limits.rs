@@ -163,7 +163,8 @@ fn an_opaque_binding_is_served_where_it_is_configured() {
     let from = source(1).ip();
     let value = 0xfeed_0000_0000_0007;
     // Data may overtake the request; other identifiers and queue pairs have nothing to do with it.
-    let arrive = |binding_value, octets| OpaqueArrival { from, binding_value, octets, ce: false };
+    let arrive =
+        |binding_value, octets| OpaqueArrival { from, binding_value, octets, ce: false, source_port: 49_152 };
     bench.receiver.handle_opaque_data(arrive(value, 1000), us(1));
     let opaque =
         CreditRequest { binding_kind: BindingKind::OPAQUE, binding_value: value, ..request(1, 2000, 1000) };
@@ -171,7 +172,7 @@ fn an_opaque_binding_is_served_where_it_is_configured() {
     bench.run(us(3));
     assert_eq!(bench.grants()[0].1.grant_limit, Octets(2000));
     bench.receiver.handle_opaque_data(arrive(value + 1, 1000), us(4));
-    let roce = DataArrival { from, qp: 7, msn: 0, octets: 1000, ce: false };
+    let roce = DataArrival { from, qp: 7, msn: 0, octets: 1000, ce: false, source_port: 49_152 };
     bench.receiver.handle_data(roce, us(4));
     assert_eq!(bench.receiver.poll_transmit(), None);
     bench.receiver.handle_opaque_data(arrive(value, 1000), us(5));

@@ -92,8 +92,9 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
     proptest::collection::vec(act, 1..120)
 }
 
-fn schedule(acts: Vec<Act>) {
+fn schedule(acts: Vec<Act>, pool_grants: bool) {
     let mut config = ReceiverBench::config();
+    config.pool_grants = pool_grants;
     config.opaque_bindings = true;
     config.association_credit = Some(Octets(20 * UNIT));
     config.max_pending_messages = 8;
@@ -116,6 +117,7 @@ fn schedule(acts: Vec<Act>) {
                     binding_value: u64::from(value),
                     octets: u32::from(octets),
                     ce: octets % 5 == 0,
+                    source_port: 49_152,
                 };
                 bench.receiver.handle_opaque_data(arrival, now);
             }
@@ -161,8 +163,8 @@ fn no_sender_can_break_the_budget() {
     let config = ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]));
     runner
-        .run(&acts(), |acts| {
-            schedule(acts);
+        .run(&(acts(), any::<bool>()), |(acts, pool_grants)| {
+            schedule(acts, pool_grants);
             Ok(())
         })
         .unwrap();

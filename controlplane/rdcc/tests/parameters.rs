@@ -157,7 +157,7 @@ fn a_restarted_receiver_has_another_epoch_and_is_silent_until_old_credit_has_exp
     let same = Receiver::restarted(config.clone(), Some(EPOCH), [1; 32], Nanos(0));
     assert!(matches!(same, Err(ConfigError::Epoch { epoch: EPOCH })));
     let receiver = Receiver::restarted(config, Some(Epoch(2)), [1; 32], us(50)).unwrap();
-    let mut bench = ReceiverBench { receiver, ids: std::collections::BTreeMap::new(), sequence: 0 };
+    let mut bench = ReceiverBench::of(receiver);
     // Lifetime 100 + 2 * 100.
     bench.request_association(1, 1, Flags::NONE, Nanos(350_000 - 1));
     assert_eq!(bench.receiver.poll_transmit(), None);

@@ -54,7 +54,7 @@ impl Receiver {
             // What a reclaimed grant gave revives with any new one, so all of it is charged again.
             let revived = if message.live { 0 } else { message.granted() };
             let held = message.scheduled + revived;
-            let rest = message.length - message.issued.max(message.base());
+            let rest = message.rest();
             let room = self.window(turn.slot, now).saturating_sub(held);
             let step = self.quantum() * self.unit();
             // A message without any credit always gets one unit; a revived grant may be all there is to give.
@@ -127,7 +127,10 @@ impl Receiver {
         let target = u128::from(self.target(slot, now).rate);
         let share =
             u128::from(self.budget.scheduled_limit()) * target / u128::from(self.shares.capacity().max(1));
-        u64::try_from(share).unwrap_or(u64::MAX).div_ceil(self.unit()) * self.unit()
+        let units = u64::try_from(share).unwrap_or(u64::MAX).div_ceil(self.unit());
+        // Less than a unit of a pool's credit may be left over that no message can use.
+        let spare = u64::from(self.inbound(slot).is_some_and(|message| message.pool));
+        (units + spare) * self.unit()
     }
 
     /// The rate that a message should have now, and what its sender's cap leaves of its fair share.
@@ -194,7 +197,7 @@ impl Receiver {
         message.issued = message.issued.max(limit);
         message.live = true;
         let turn = message.turn.take();
-        let weight = u64::from(message.weight);
+        let weight = u64::from(message.weight.max(1));
         let class = usize::from(turn.map_or(message.class, |turn| turn.class).min(7));
         let start = message.service;
         // Scaled, so that small grants to heavy messages count.
@@ -237,9 +240,9 @@ impl Receiver {
         self.refresh(slot, Held { rate, slack: target.slack }, now);
     }
 
-    fn hold(&mut self, slot: u32, held: Held) {
+    pub(super) fn hold(&mut self, slot: u32, held: Held) {
         let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        let before = Held { rate: message.rate, slack: message.slack };
+        let before = message.held();
         (message.rate, message.slack) = (held.rate, held.slack);
         self.shares.change(slot, message.weight, before, held);
         let index = message.association;
@@ -262,8 +265,13 @@ impl Receiver {
             pacing_rate: MbitPerSec(u32::try_from(message.rate.max(1)).unwrap_or(u32::MAX)),
             lifetime: Micros(lifetime.0),
         };
-        let flags = if message.issued == message.length { Flags::FINAL } else { Flags::NONE };
-        let index = message.association;
+        let (index, pool) = (message.association, message.pool);
+        let flags = match message.issued == message.length {
+            _ if pool => Flags::POOL,
+            true => Flags::FINAL,
+            false => Flags::NONE,
+        };
+        self.stats.pool_grants += u64::from(pool);
         self.stats.grants += 1;
         self.timers.set(Timer::Grant(slot), reclaim);
         self.send(index, flags, &RdccMessage::CreditGrant(grant));
@@ -307,7 +315,7 @@ impl Receiver {
         }
     }
 
-    fn set_active(&mut self, slot: u32, active: bool) {
+    pub(super) fn set_active(&mut self, slot: u32, active: bool) {
         let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         if message.active == active {
             return;
@@ -328,7 +336,7 @@ impl Receiver {
         let step = (self.quantum() * self.unit()).min((window / REFILL_DIVISOR).max(self.unit()));
         let class = self.class_in_line(slot);
         let Some(message) = self.messages.get_mut(slot as usize).and_then(Option::as_mut) else { return };
-        let rest = message.length - message.issued.max(message.base());
+        let rest = message.rest();
         if message.scheduled > 0 && message.scheduled + rest.min(step) > window {
             return;
         }
@@ -338,7 +346,7 @@ impl Receiver {
         self.ready.insert(turn);
     }
 
-    fn unready(&mut self, slot: u32) {
+    pub(super) fn unready(&mut self, slot: u32) {
         if let Some(turn) = self.inbound_mut(slot).and_then(|message| message.turn.take()) {
             self.ready.remove(&turn);
         }
@@ -357,6 +365,9 @@ impl Receiver {
     /// The class in which a message waits: those behind it on its queue pair wait with it, so the most urgent of
     /// them counts.
     fn class_in_line(&self, slot: u32) -> u8 {
+        if let Some(pool) = self.inbound(slot).filter(|message| message.pool) {
+            return pool.class;
+        }
         let behind = self.queue_pair_of(slot).skip_while(|&(other, _)| other != slot);
         behind.map(|(_, message)| message.class).min().unwrap_or(7)
     }

@@ -17,6 +17,8 @@ pub(super) enum Lane {
     QueuePair(u32),
     /// Binding Kind 2: the transport's identifier of one message.
     Opaque(u64),
+    /// A pool's: nothing arrives there.
+    None,
 }
 
 /// A message's identity at the data transport: RDMA messages of a queue pair, or an identifier of its own.
@@ -31,6 +33,11 @@ impl Carrier {
     pub(super) fn roce(binding: RoceBinding) -> Self {
         let RoceBinding { destination_qp, first_msn, rdma_messages } = binding;
         Self { lane: Lane::QueuePair(destination_qp), first_msn, rdma_messages }
+    }
+
+    /// No data of its own.
+    pub(super) const fn none() -> Self {
+        Self { lane: Lane::None, first_msn: 0, rdma_messages: 0 }
     }
 
     /// One message, numbered 0.

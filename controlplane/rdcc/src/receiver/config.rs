@@ -76,8 +76,14 @@ pub struct ReceiverConfig {
     pub idle_timeout: Nanos,
     /// The signals that count.
     pub hear: Hear,
+    /// Whether senders with the POOL capability get pool grants instead of a grant for each message.
+    pub pool_grants: bool,
     /// Addresses from which reports are believed.
     pub crn_addresses: Vec<IpAddr>,
+    /// This receiver's own addresses: a report names a flow to one of them, or isn't about its senders. Empty: any.
+    pub addresses: Vec<IpAddr>,
+    /// The UDP port that the data transport's packets go to; reports about other flows are not about it.
+    pub data_port: u16,
     /// Epoch of this incarnation; different from the previous one's: [`super::Receiver::restarted`].
     pub epoch: Epoch,
 }
@@ -118,7 +124,10 @@ impl ReceiverConfig {
             max_pending_messages: 1024,
             idle_timeout: Nanos(10_000_000_000),
             hear: Hear::ALL,
+            pool_grants: false,
             crn_addresses: Vec::new(),
+            addresses: Vec::new(),
+            data_port: wire::roce::UDP_PORT,
             epoch: Epoch(1),
         }
     }
@@ -224,6 +233,8 @@ pub struct DataArrival {
     pub octets: u32,
     /// Whether the packet carried Congestion Experienced.
     pub ce: bool,
+    /// The packet's UDP source port, by which reports name its flow.
+    pub source_port: u16,
 }
 
 /// Data that arrived on a transport that carries the Binding Values of kind 2 (RDCC, Transport Bindings), each octet
@@ -238,6 +249,8 @@ pub struct OpaqueArrival {
     pub octets: u32,
     /// Whether the packet carried Congestion Experienced.
     pub ce: bool,
+    /// The packet's UDP source port, by which reports name its flow.
+    pub source_port: u16,
 }
 
 /// What happened at a receiver.
@@ -311,9 +324,11 @@ pub struct ReceiverStats {
     pub grants: u64,
     /// Grants that only refreshed lifetime and rate.
     pub refreshes: u64,
+    /// Grants for pools, refreshes included.
+    pub pool_grants: u64,
     /// Reports to the receiver (direction 1) that were heard.
     pub reports_heard: u64,
-    /// Reports ignored: unknown source, other direction, or no association of that sender.
+    /// Reports ignored: unknown source, other direction, or a flow that isn't one of our senders'.
     pub reports_ignored: u64,
     /// Octets that carried Congestion Experienced.
     pub ce_octets: u64,

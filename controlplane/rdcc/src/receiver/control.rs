@@ -5,15 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rand_chacha::rand_core::Rng;
 use wire::rdcc::{
-    AssocRequest, AssociationId, CongestionReport, DecodeError, Direction, ErrorMessage, Flags, Header,
-    Message as RdccMessage, MessageId, RawHeader, Reason, SequenceNumber,
+    AssocRequest, AssociationId, Capabilities, CongestionReport, DecodeError, Direction, ErrorMessage, Flags,
+    Header, Message as RdccMessage, MessageId, RawHeader, Reason, SequenceNumber,
 };
 use wire::units::Nanos;
 
-use super::message::Association;
+use super::message::{Association, Flows};
 use super::parameters::Told;
 use super::rate::{Aimd, LEAST_SIGNAL};
 use super::{Receiver, ReceiverEvent, Timer};
+
+/// The protocol number of UDP.
+const UDP: u8 = 17;
 
 impl Receiver {
     //= RDCC, Error Handling and Recovery: c70ea12f 05f5e7bb
@@ -138,6 +141,8 @@ impl Receiver {
         self.promised_unscheduled += unscheduled_limit;
         let association = Association {
             id,
+            takes_pools: request.capabilities.contains(Capabilities::POOL),
+            pool_left: 0,
             from,
             nonce: request.sender_nonce,
             line_rate: self.in_payload(u64::from(request.line_rate.0)).max(1),
@@ -153,6 +158,7 @@ impl Receiver {
             next_sequence: SequenceNumber(1),
             newest: None,
             last_traffic: now,
+            flows: Flows::default(),
             messages: BTreeMap::new(),
             completed: BTreeMap::new(),
             forgotten: 0,
@@ -210,27 +216,44 @@ impl Receiver {
     //= RDCC, Credit Allocation: c2b49b43
     //= RDCC, On-Path Congestion Reporting: a1d27b43 bec94080 34d70df5
     /// RDCC, On-Path Congestion Reporting: only from configured nodes, only toward the receiver, only for flows of our
-    /// senders; it lowers that sender's rate and can't raise anything.
+    /// senders; it lowers that sender's rate and can't raise anything. Of several associations of the flow's host it
+    /// concerns those whose data came from the flow's port; all of them, if none's did yet.
     fn report(&mut self, from: IpAddr, report: &CongestionReport, now: Nanos) {
         let believed = self.config.hear.reports
             && report.direction == Direction::TO_RECEIVER
             && self.config.crn_addresses.contains(&from);
-        let senders = if believed { self.by_address.get(&report.flow.source()) } else { None };
-        let Some(senders) = senders else {
+        let senders = if believed { self.senders_of(report) } else { Vec::new() };
+        if senders.is_empty() {
             self.stats.reports_ignored += 1;
             return;
-        };
+        }
         self.stats.reports_heard += 1;
         let strength = (u32::from(report.congestion_degree) * LEAST_SIGNAL).max(LEAST_SIGNAL);
         // The node counts whole packets, Pacing Rates count payload.
         let rate = u64::from(report.suggested_rate.0);
         let suggested = (rate > 0).then(|| self.in_payload(rate).max(1));
-        for index in senders.iter().copied().collect::<Vec<_>>() {
+        for index in senders {
             if let Some(association) = self.association_mut(index) {
                 association.aimd.signal(strength, suggested, now);
             }
             self.adjust(index, now);
         }
+    }
+
+    /// The associations whose flow a report names.
+    fn senders_of(&self, report: &CongestionReport) -> Vec<u32> {
+        let to = report.flow.destination();
+        let ours = self.config.addresses.is_empty() || self.config.addresses.contains(&to);
+        let data = report.protocol == UDP && report.destination_port == self.config.data_port;
+        let Some(host) = self.by_address.get(&report.flow.source()).filter(|_| ours && data) else {
+            return Vec::new();
+        };
+        let of_flow = |&&index: &&u32| {
+            let association = self.associations.get(index as usize).and_then(Option::as_ref);
+            association.is_some_and(|association| association.flows.contain(report.source_port))
+        };
+        let found: Vec<u32> = host.iter().filter(of_flow).copied().collect();
+        if found.is_empty() { host.iter().copied().collect() } else { found }
     }
 
     /// A rate on the link in payload.

@@ -16,19 +16,32 @@ impl Receiver {
     //= RDCC, Transport Bindings: 482988db
     /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
     pub fn handle_data(&mut self, arrival: DataArrival, now: Nanos) {
-        let DataArrival { from, qp, msn, octets, ce } = arrival;
-        self.arrive(from, Lane::QueuePair(qp), msn, octets, ce, now);
+        let DataArrival { from, qp, msn, octets, ce, source_port } = arrival;
+        self.arrive((from, source_port), Lane::QueuePair(qp), msn, octets, ce, now);
     }
 
     //= RDCC, Transport Bindings: d0340a15
     /// As [`Receiver::handle_data`], for data of a transport that carries Binding Values of kind 2 itself.
     pub fn handle_opaque_data(&mut self, arrival: OpaqueArrival, now: Nanos) {
-        let OpaqueArrival { from, binding_value, octets, ce } = arrival;
-        self.arrive(from, Lane::Opaque(binding_value), 0, octets, ce, now);
+        let OpaqueArrival { from, binding_value, octets, ce, source_port } = arrival;
+        self.arrive((from, source_port), Lane::Opaque(binding_value), 0, octets, ce, now);
     }
 
-    fn arrive(&mut self, from: IpAddr, lane: Lane, msn: u32, octets: u32, ce: bool, now: Nanos) {
+    fn arrive(
+        &mut self,
+        (from, source_port): (IpAddr, u16),
+        lane: Lane,
+        msn: u32,
+        octets: u32,
+        ce: bool,
+        now: Nanos,
+    ) {
         if let Some(slot) = self.bindings.find(from, lane, msn) {
+            if let Some(index) = self.inbound(slot).map(|message| message.association)
+                && let Some(association) = self.association_mut(index)
+            {
+                association.flows.seen(source_port);
+            }
             self.receive(slot, u64::from(octets), ce, now);
         } else if self.by_address.contains_key(&from) {
             let gone = self.bindings.keep_early(from, lane, msn, octets);
@@ -42,19 +55,26 @@ impl Receiver {
     //= RDCC, Error Handling and Recovery: f15e4b7f
     /// Counts octets of a message.
     pub(super) fn receive(&mut self, slot: u32, octets: u64, ce: bool, now: Nanos) {
+        let pool = self.pool_of_member(slot);
         let Some(message) = self.inbound_mut(slot) else { return };
-        let index = message.association;
-        let allowed = message.issued.max(message.announced);
+        let (index, id) = (message.association, message.id);
+        let allowed = message.issued.max(message.announced).max(message.tolerated);
+        let before = message.base();
         let total = message.received + octets;
         message.received = total.min(message.length);
-        let id = message.id;
-        let excess = total.saturating_sub(allowed);
+        let mut excess = total.saturating_sub(allowed);
+        if let Some(pool) = pool {
+            // Beyond what was announced, the pool's credit covers it; beyond its length, nothing does.
+            let (credited, length) = (message.base() - before, message.length);
+            excess = self.pool_received(pool, credited) + total.saturating_sub(length);
+        }
+        let excess = self.tolerate(slot, total, excess);
+        let Some(message) = self.inbound_mut(slot) else { return };
         let newly_barred = excess > 0 && !core::mem::replace(&mut message.barred, true);
         let complete = message.received == message.length;
-        let rtt = message.probe.filter(|&(offset, ..)| message.received >= offset);
-        if rtt.is_some() {
-            message.probe = None;
-        }
+        // Round trips are measured on what is granted: the pool, or the message.
+        let granted = pool.unwrap_or(slot);
+        let rtt = self.take_probe(granted);
         let refresh_after = Nanos(self.config.grant_lifetime.nanos().0 / 2);
         if excess > 0 {
             // RDCC, Error Handling and Recovery: no further credit for this message.
@@ -77,18 +97,29 @@ impl Receiver {
         }
         if complete {
             self.complete(slot, now);
+            self.settle_pool(index, now);
             return;
         }
         // A sender slowed down may need longer than a Lifetime for the credit it holds: as long as its data comes,
         // the grant is renewed before it runs out.
-        if let Some(message) = self.inbound(slot)
+        if let Some(message) = self.inbound(granted)
             && message.live
             && !message.cancelled
             && now >= message.granted_at + refresh_after
         {
-            self.refresh_in_place(slot, now);
+            self.refresh_in_place(granted, now);
         }
-        self.settle(slot, now);
+        if newly_barred {
+            self.settle_pool(index, now);
+        }
+        self.settle(granted, now);
+    }
+
+    /// The round trip that the newest arrival ends, if one was measured.
+    fn take_probe(&mut self, slot: u32) -> Option<(u64, Nanos, Nanos)> {
+        let message = self.inbound_mut(slot)?;
+        let received = message.received;
+        message.probe.take_if(|&mut (offset, ..)| received >= offset)
     }
 
     //= RDCC, Credit Allocation: c2b49b43
@@ -180,6 +211,11 @@ impl Receiver {
         else {
             return;
         };
+        if message.pool {
+            self.stats.credit_reclaimed += message.scheduled;
+            self.retire_pool(slot, now);
+            return;
+        }
         message.live = false;
         message.wants = false;
         message.probe = None;
@@ -231,6 +267,7 @@ impl Receiver {
         debug_assert_eq!((message.rate, message.scheduled, message.unscheduled), (0, 0, 0));
         debug_assert!(message.turn.is_none() && !message.active);
         self.free_slots.push(slot);
+        self.pools -= u64::from(message.pool);
         let Some(association) = self.association_mut(message.association) else { return };
         association.messages.remove(&message.id);
         association.capped.remove(&slot);

@@ -9,6 +9,7 @@ use wire::units::Nanos;
 use super::bindings::Carrier;
 use super::parameters::{Told, Update};
 use super::rate::Aimd;
+use super::shares::Held;
 
 /// Place in the order in which messages get credit: Traffic Class, deadline, then weighted fair within a class
 /// (RDCC, Credit Allocation). `service` is what the message got, divided by its weight.
@@ -32,7 +33,7 @@ pub(super) struct Inbound {
     pub(super) length: u64,
     pub(super) received: u64,
     pub(super) class: u8,
-    pub(super) weight: u8,
+    pub(super) weight: u32,
     pub(super) deadline: Nanos,
     pub(super) carrier: Carrier,
     /// Octets that the sender announced without credit: the first of the message.
@@ -61,6 +62,12 @@ pub(super) struct Inbound {
     pub(super) cancelled: bool,
     /// Whether it counts among those that share the link.
     pub(super) active: bool,
+    /// Whether it is a pool: RDCC, Traffic Classes and Pool Credit.
+    pub(super) pool: bool,
+    /// Whether it gets its credit from the pool.
+    pub(super) pooled: bool,
+    /// Up to where octets were let go by a pool that was given up.
+    pub(super) tolerated: u64,
     pub(super) service: u64,
     pub(super) turn: Option<Turn>,
     /// A round trip being measured: the offset whose arrival ends it, since when, and the time the sender's pace takes up of it.
@@ -68,6 +75,54 @@ pub(super) struct Inbound {
 }
 
 impl Inbound {
+    /// A message of which nothing is granted, announced or received.
+    pub(super) fn new(association: u32, id: u64, length: u64, carrier: Carrier, now: Nanos) -> Self {
+        Self {
+            association,
+            id,
+            length,
+            received: 0,
+            class: 7,
+            weight: 1,
+            deadline: Nanos::MAX,
+            carrier,
+            announced: 0,
+            reserved: false,
+            unscheduled: 0,
+            issued: 0,
+            live: false,
+            scheduled: 0,
+            granted_at: now,
+            rate: 0,
+            slack: 0,
+            wants: false,
+            barred: false,
+            cancelled: false,
+            active: false,
+            pool: false,
+            pooled: false,
+            tolerated: 0,
+            service: 0,
+            turn: None,
+            probe: None,
+        }
+    }
+
+    /// The rate in force.
+    pub(super) fn held(&self) -> Held {
+        Held { rate: self.rate, slack: self.slack }
+    }
+
+    /// What a member of a pool still needs credit for or has it from the pool.
+    pub(super) fn pool_need(&self) -> u64 {
+        if self.barred || self.cancelled { 0 } else { self.length - self.base().min(self.length) }
+    }
+
+    /// Octets beyond `issued` and what came already that credit could be given for.
+    pub(super) fn rest(&self) -> u64 {
+        self.length.saturating_sub(self.issued.max(self.base()))
+    }
+
     /// Where octets under credit begin.
     pub(super) fn base(&self) -> u64 {
         self.received.max(self.announced)
@@ -80,8 +135,37 @@ impl Inbound {
 
     /// Whether it could use a grant: octets beyond the issued limit, or a limit that was reclaimed.
     pub(super) fn needs_credit(&self) -> bool {
-        let open = self.wants && !self.barred && !self.cancelled && !self.reserved;
+        let open = self.wants && !self.barred && !self.cancelled && !self.reserved && !self.pooled;
         open && (self.issued.max(self.announced) < self.length || (!self.live && self.granted() > 0))
+    }
+}
+
+/// Source ports that an association's data came from, the newest last: the flows that reports name.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    ports: Vec<u16>,
+}
+
+/// Ours: so many source ports are remembered an association. A report about a flow that was forgotten counts for all
+/// associations of its host.
+const REMEMBERED_FLOWS: usize = 64;
+
+impl Flows {
+    /// Notes a packet's source port.
+    pub(super) fn seen(&mut self, port: u16) {
+        if self.ports.last() == Some(&port) {
+            return;
+        }
+        self.ports.retain(|&other| other != port);
+        if self.ports.len() == REMEMBERED_FLOWS {
+            self.ports.remove(0);
+        }
+        self.ports.push(port);
+    }
+
+    /// Whether data came from it.
+    pub(super) fn contain(&self, port: u16) -> bool {
+        self.ports.contains(&port)
     }
 }
 
@@ -89,6 +173,10 @@ impl Inbound {
 #[derive(Debug)]
 pub(super) struct Association {
     pub(super) id: AssociationId,
+    /// Whether its sender takes pool grants, and none of its pools was given up.
+    pub(super) takes_pools: bool,
+    /// Octets that may have been sent under a pool that was given up, and haven't come.
+    pub(super) pool_left: u64,
     /// Where its requests come from; everything goes there and nowhere else.
     pub(super) from: SocketAddr,
     pub(super) nonce: u64,
@@ -106,6 +194,7 @@ pub(super) struct Association {
     pub(super) next_sequence: SequenceNumber,
     pub(super) newest: Option<SequenceNumber>,
     pub(super) last_traffic: Nanos,
+    pub(super) flows: Flows,
     /// Pending messages: slot by Message ID.
     pub(super) messages: BTreeMap<u64, u32>,
     /// Completed ones by Message ID, the newest: a repeated request is answered with `MSG_DONE` again.

@@ -11,6 +11,8 @@
 //! - **At what rate**: the fair share of the link among the messages that are active, plus what capped senders leave of theirs,
 //!   within the sender's cap. The sum of the rates in force stays within the link; to make room, the largest is lowered by a
 //!   refreshing grant. With more messages than `R_min` fit into the link, the rest waits in turn.
+//! - **Pools**: with a sender that takes them, and where configured, credit goes to all messages of an association
+//!   together (`pool`).
 //! - **Congestion**: `rate` holds the AIMD controller; a decrease is told to the sender at once.
 //!
 //! Nothing here looks at all associations or all messages: the cost of a grant depends on the messages that hold
@@ -25,6 +27,7 @@ mod control;
 mod data;
 mod message;
 mod parameters;
+mod pool;
 mod rate;
 mod requests;
 mod shares;
@@ -88,6 +91,8 @@ pub struct Receiver {
     /// Until when nothing is heard, after a restart.
     quiet_until: Nanos,
     messages: Vec<Option<Inbound>>,
+    /// Those of them that are pools.
+    pools: u64,
     free_slots: Vec<u32>,
     bindings: Bindings,
     budget: Budget,
@@ -133,6 +138,7 @@ impl Receiver {
             longest_jitter: config.start_jitter,
             quiet_until: Nanos(0),
             messages: Vec::new(),
+            pools: 0,
             free_slots: Vec::new(),
             bindings: Bindings::default(),
             budget: Budget::new(config.budget.0, config.unscheduled_budget.0),
@@ -211,7 +217,7 @@ impl Receiver {
             invariant_violations: self.budget.violations() + self.shares.violations(),
             breaker_open: self.breaker.is_open(),
             associations: self.by_id.len() as u64,
-            pending_messages: (self.messages.len() - self.free_slots.len()) as u64,
+            pending_messages: (self.messages.len() - self.free_slots.len()) as u64 - self.pools,
             ..self.stats
         }
     }

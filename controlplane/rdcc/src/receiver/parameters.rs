@@ -145,11 +145,14 @@ impl Receiver {
     /// `ASSOC_ACCEPT` with the newest parameters.
     pub(super) fn send_accept(&mut self, index: u32, flags: Flags) {
         let (lifetime, unit) = (self.config.grant_lifetime, self.config.credit_unit.saturating_32());
+        let capabilities = Capabilities::STATUS.with(Capabilities::CRN);
+        let pools = self.config.pool_grants;
+        let capabilities = if pools { capabilities.with(Capabilities::POOL) } else { capabilities };
         let Some(association) = self.association_mut(index) else { return };
         let told = association.told;
         let accept = AssocAccept {
             sender_nonce: association.nonce,
-            capabilities: Capabilities::STATUS.with(Capabilities::CRN),
+            capabilities,
             unscheduled_limit: Octets(told.unscheduled_limit).saturating_32(),
             start_jitter: told.start_jitter,
             backlog_threshold: told.backlog_threshold.saturating_32(),

@@ -8,6 +8,7 @@ use wire::units::{Micros, Nanos};
 
 use super::bindings::Carrier;
 use super::message::Inbound;
+use super::pool::POOL_ID;
 use super::{Receiver, ReceiverEvent, Timer};
 
 impl Receiver {
@@ -32,7 +33,8 @@ impl Receiver {
             return;
         }
         let known = association.messages.get(&id).copied();
-        let pending = association.messages.len();
+        let pool = association.messages.contains_key(&POOL_ID);
+        let pending = association.messages.len() - usize::from(pool);
         let limit = association.unscheduled_limit;
         let Some(carrier) = self.carrier(request) else {
             self.refuse(index, id, Reason::UNSUPPORTED_BINDING);
@@ -62,45 +64,24 @@ impl Receiver {
                 self.abandon(slot, now);
             }
         }
-        let slot = self.free_slots.pop().unwrap_or_else(|| {
-            self.messages.push(None);
-            u32::try_from(self.messages.len() - 1).unwrap_or(u32::MAX)
-        });
         let id = request.message_id.0;
-        let Some(association) = self.association_mut(index) else { return };
-        association.messages.insert(id, slot);
-        let from = association.from.ip();
+        let Some(from) = self.association_mut(index).map(|association| association.from.ip()) else { return };
         let announced = request.unscheduled_sent.0;
         // The sum of U is within G_u, so this holds for every sender that keeps to one outstanding message; what a
         // misbehaving one sends beyond it is not promised anything.
         let reserved = announced > 0 && announced <= self.budget.free_unscheduled();
-        let message = Inbound {
-            association: index,
-            id,
-            length: request.message_length.0,
-            received: 0,
+        let slot = self.place(Inbound {
             class: request.class.value(),
-            weight: request.weight.value(),
+            weight: request.weight.value().into(),
             deadline: deadline(request.deadline, now),
-            carrier,
             announced,
             reserved,
-            unscheduled: 0,
-            issued: 0,
-            live: false,
-            scheduled: 0,
-            granted_at: now,
-            rate: 0,
-            slack: 0,
             wants: announced < request.message_length.0,
-            barred: false,
-            cancelled: false,
-            active: false,
-            service: 0,
-            turn: None,
-            probe: None,
-        };
-        self.messages[slot as usize] = Some(message);
+            ..Inbound::new(index, id, request.message_length.0, carrier, now)
+        });
+        if let Some(association) = self.association_mut(index) {
+            association.messages.insert(id, slot);
+        }
         self.stats.unscheduled_octets += announced;
         if reserved {
             let release = self.longest_jitter.nanos() + self.config.grant_lifetime.nanos();
@@ -109,12 +90,14 @@ impl Receiver {
             // Unscheduled data takes its time on the link too: credit leaves room for it.
             self.credit_clock = self.credit_clock.max(now) + self.link_time(announced);
         }
+        self.join_pool(slot, now);
         self.recount(slot);
         let early = self.bindings.bind(from, carrier, slot);
         self.settle_lane(from, carrier.lane, now);
         if early > 0 {
             self.receive(slot, early, false, now);
         }
+        self.pool_request(index, false, now);
     }
 
     /// A request for a message that is known: its sender holds no usable credit, has converted its unscheduled message, or
@@ -141,6 +124,10 @@ impl Receiver {
                 self.receive(slot, early, false, now);
             }
         }
+        let pooled = self.inbound(slot).is_some_and(|message| message.pooled);
+        if pooled {
+            self.pool_request(index, true, now);
+        }
         if live && self.inbound(slot).is_some_and(|message| message.live) && !self.is_behind_another(slot) {
             // The grant was lost or ran out at the sender; it is still charged here. Behind a message without credit
             // it couldn't be used, and renewed again and again it would keep the budget from that one for ever.
@@ -157,6 +144,7 @@ impl Receiver {
     /// The sender will not transmit beyond New Limit.
     pub(super) fn credit_return(&mut self, index: u32, credit: &CreditReturn, now: Nanos) {
         let certain = self.config.d_max + self.config.d_max;
+        // Message ID 0 is the pool.
         let Some(slot) = self.slot_of(index, credit.message_id.0) else { return };
         let Some(message) = self.inbound_mut(slot).filter(|message| message.live) else { return };
         // It doesn't ask for more either, until it requests again.
@@ -177,7 +165,9 @@ impl Receiver {
 
     /// The sender gave the message up; its credit is reclaimed `2 * D_max` later.
     pub(super) fn cancelled(&mut self, index: u32, cancel: &Cancel, now: Nanos) {
-        if let Some(slot) = self.slot_of(index, cancel.message_id.0) {
+        if let Some(slot) =
+            self.slot_of(index, cancel.message_id.0).filter(|_| cancel.message_id.0 != POOL_ID)
+        {
             self.abandon(slot, now);
         }
     }
@@ -193,6 +183,7 @@ impl Receiver {
         let (index, id, lane) = (message.association, message.id, message.carrier.lane);
         self.timers.set(Timer::Cancelled(slot), reclaim);
         self.settle(slot, now);
+        self.settle_pool(index, now);
         let Some(from) = self.association_mut(index).map(|association| association.from) else { return };
         // Another message may take over its sequence numbers, so arrivals must not be taken for it any more.
         self.detach(from.ip(), lane, slot, now);

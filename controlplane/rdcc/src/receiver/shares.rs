@@ -54,7 +54,7 @@ impl Shares {
     }
 
     /// A message of this weight became active, or stopped being so.
-    pub(super) fn set_active(&mut self, weight: u8, active: bool) {
+    pub(super) fn set_active(&mut self, weight: u32, active: bool) {
         if active {
             self.weights += u64::from(weight);
         } else {
@@ -63,13 +63,13 @@ impl Shares {
     }
 
     /// Capacity divided by weight among the active messages.
-    pub(super) fn fair(&self, weight: u8) -> u64 {
+    pub(super) fn fair(&self, weight: u32) -> u64 {
         let weight = u64::from(weight);
         self.capacity * weight / self.weights.max(weight)
     }
 
     /// The part of what capped holders leave that goes to a message of this weight.
-    pub(super) fn extra(&self, weight: u8) -> u64 {
+    pub(super) fn extra(&self, weight: u32) -> u64 {
         let weight = u64::from(weight);
         self.slack * weight / self.weights.saturating_sub(self.slack_weights).max(weight)
     }
@@ -85,7 +85,7 @@ impl Shares {
     }
 
     /// Changes what a message holds; a rate of 0 ends it.
-    pub(super) fn change(&mut self, slot: u32, weight: u8, before: Held, after: Held) {
+    pub(super) fn change(&mut self, slot: u32, weight: u32, before: Held, after: Held) {
         if before.rate > 0 {
             self.holders.remove(&(before.rate, slot));
         }

@@ -135,6 +135,8 @@ pub struct SendPermit {
     pub offset: u64,
     /// How many octets; one Credit Unit except at the message's end.
     pub octets: u32,
+    /// Octets of the whole message.
+    pub length: u64,
     /// The binding as submitted.
     pub binding: Binding,
     /// With [`Binding::RoceV2`]: the message sequence number the receiver was told to expect for this post.
@@ -158,6 +160,12 @@ pub enum SenderEvent {
         unscheduled_limit: Octets,
         /// The Credit Unit.
         credit_unit: Octets,
+    },
+    /// The receiver lost its state and is asked again. Before it answers, a transport whose own state went with it can be
+    /// set up anew, and told with [`super::Sender::set_next_msn`]: messages are numbered again when the association is up.
+    AssociationLost {
+        /// The receiver.
+        peer: SocketAddr,
     },
     /// The receiver refused; its pending messages are aborted.
     AssociationRefused {

@@ -116,6 +116,7 @@ impl Sender {
             tag: message.spec.tag,
             offset,
             octets: u32::try_from(octets).unwrap_or(u32::MAX),
+            length: message.spec.length.0,
             binding: message.spec.binding,
             msn: msn & MSN_MASK,
             scheduled,

@@ -148,6 +148,8 @@ impl Sender {
         association.id = AssociationId(0);
         association.epoch = Epoch(0);
         association.phase = Phase::Up;
+        let peer = association.peer;
+        self.events.push_back(SenderEvent::AssociationLost { peer });
         self.drop_pool(index, now);
         for id in self.message_ids(index) {
             self.suspend((index, id), now);

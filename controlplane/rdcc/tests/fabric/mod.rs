@@ -234,8 +234,14 @@ impl Fabric {
             Event::AtReceiver(packet) => {
                 let Binding::RoceV2 { destination_qp: qp } = packet.permit.binding else { return };
                 let from = sender_address(packet.from).ip();
-                let arrival =
-                    DataArrival { from, qp, msn: packet.permit.msn, octets: packet.permit.octets, ce: false };
+                let arrival = DataArrival {
+                    from,
+                    qp,
+                    msn: packet.permit.msn,
+                    octets: packet.permit.octets,
+                    ce: false,
+                    source_port: 49_152,
+                };
                 self.receivers[packet.to].handle_data(arrival, self.now);
                 if packet.permit.last {
                     self.completed.insert((packet.from, packet.permit.tag), self.now);

@@ -31,8 +31,19 @@ pub fn source(index: u8) -> SocketAddr {
 }
 
 pub fn report(direction: Direction, source: SocketAddr, degree: u8, suggested: u32) -> Vec<u8> {
+    report_with(direction, source, degree, suggested, |_| {})
+}
+
+/// A report with something changed.
+pub fn report_with(
+    direction: Direction,
+    source: SocketAddr,
+    degree: u8,
+    suggested: u32,
+    change: impl FnOnce(&mut CongestionReport),
+) -> Vec<u8> {
     let IpAddr::V4(source) = source.ip() else { panic!("{source}") };
-    let message = Message::CongestionReport(CongestionReport {
+    let mut report = CongestionReport {
         reporter_id: 1,
         queue_depth: Octets32(200_000),
         queue_threshold: Octets32(100_000),
@@ -43,8 +54,9 @@ pub fn report(direction: Direction, source: SocketAddr, degree: u8, suggested: u
         destination_port: 4791,
         suggested_rate: MbitPerSec(suggested),
         flow: FlowAddresses::V4 { source, destination: Ipv4Addr::new(10, 0, 0, 9) },
-    });
-    message.to_octets(&Header {
+    };
+    change(&mut report);
+    Message::CongestionReport(report).to_octets(&Header {
         association_id: AssociationId(0),
         epoch: Epoch(0),
         flags: Flags::NONE,
@@ -182,6 +194,8 @@ pub struct ReceiverBench {
     pub receiver: Receiver,
     pub ids: std::collections::BTreeMap<u8, AssociationId>,
     pub sequence: u32,
+    /// What the played senders say they can do.
+    pub capabilities: Capabilities,
 }
 
 impl ReceiverBench {
@@ -196,8 +210,12 @@ impl ReceiverBench {
     }
 
     pub fn new(config: ReceiverConfig) -> Self {
-        let receiver = Receiver::new(config, [9; 32]).unwrap();
-        Self { receiver, ids: std::collections::BTreeMap::new(), sequence: 0 }
+        Self::of(Receiver::new(config, [9; 32]).unwrap())
+    }
+
+    pub fn of(receiver: Receiver) -> Self {
+        let capabilities = Capabilities::STATUS;
+        Self { receiver, ids: std::collections::BTreeMap::new(), sequence: 0, capabilities }
     }
 
     /// Brings an association up; gives its parameters.
@@ -211,7 +229,7 @@ impl ReceiverBench {
     pub fn request_association(&mut self, from: u8, nonce: u64, flags: Flags, now: Nanos) {
         let message = Message::AssocRequest(AssocRequest {
             sender_nonce: nonce,
-            capabilities: Capabilities::STATUS,
+            capabilities: self.capabilities,
             line_rate: MbitPerSec(100_000),
         });
         self.give_with(from, AssociationId(0), Epoch(0), flags, &message, now);
@@ -270,7 +288,10 @@ impl ReceiverBench {
 
     pub fn data(&mut self, from: u8, qp: u32, msn: u32, octets: u32, now: Nanos) {
         let from = source(from).ip();
-        self.receiver.handle_data(rdcc::receiver::DataArrival { from, qp, msn, octets, ce: false }, now);
+        self.receiver.handle_data(
+            rdcc::receiver::DataArrival { from, qp, msn, octets, ce: false, source_port: 49_152 },
+            now,
+        );
         assert!(self.receiver.audit());
     }
 }

@@ -71,14 +71,15 @@ impl Credit {
         self.sender.submit(peer, spec, now).map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Data that the endpoint accepted.
-    pub fn take_data(&mut self, received: &Received, now: Nanos) {
+    /// Data that the endpoint accepted of a packet from `source_port`.
+    pub fn take_data(&mut self, received: &Received, source_port: u16, now: Nanos) {
         let arrival = DataArrival {
             from: received.from,
             qp: received.qp,
             msn: received.msn,
             octets: received.octets,
             ce: received.ce,
+            source_port,
         };
         self.receiver.handle_data(arrival, now);
     }

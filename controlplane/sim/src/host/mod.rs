@@ -185,7 +185,7 @@ impl Host {
             let source = parsed.datagram.source.into();
             // A refused packet is counted by the endpoint; there is nobody else to tell.
             let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
-            self.take_data(frame.len() as u64, now);
+            self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
             while self.roce.poll_completion().is_some() {}
         } else if parsed.datagram.destination_port == self.rdcc_port {
             let from = SocketAddr::new(parsed.datagram.source.into(), parsed.datagram.source_port);
@@ -196,7 +196,7 @@ impl Host {
     }
 
     /// Data that the endpoint accepted from the frame that just came.
-    fn take_data(&mut self, frame_octets: u64, now: Nanos) {
+    fn take_data(&mut self, frame_octets: u64, source_port: u16, now: Nanos) {
         let mut delivered = false;
         while let Some(received) = self.roce.poll_receive() {
             delivered = true;
@@ -210,7 +210,7 @@ impl Host {
                 self.events.push_back(HostEvent::Completed(transfer));
             }
             if let Some(credit) = &mut self.credit {
-                credit.take_data(&received, now);
+                credit.take_data(&received, source_port, now);
             }
         }
         if delivered {
