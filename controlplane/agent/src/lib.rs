@@ -1,0 +1,23 @@
+//! Sockets and timers around the endpoint machines: what makes a host of the limited domain out of them.
+//!
+//! The endpoint crates are pure; this crate gives them the time, the sockets and the randomness that they lack.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`driver`] | the loop: `machine(event, now) -> transmissions and the next deadline`, on one thread |
+//! | [`socket`] | UDP sockets that take and give many datagrams a system call, with DSCP and ECN |
+//! | [`timer`] | deadlines finer than a millisecond |
+//! | [`clock`] | the machines' time: nanoseconds since the agent began |
+//! | [`rdcc`] | the agent of RDCC: sender, receiver or both, over software `RoCEv2` or an opaque transport |
+//!
+//! An agent of another protocol is a module like [`rdcc`]: a type that implements [`driver::Machine`].
+//!
+//! Memory doesn't grow with load: datagrams are read into buffers made at the start, nothing is read while the sockets
+//! refuse what is to be sent, and the machines bound their own state. What comes meanwhile waits in the kernel, which
+//! drops what doesn't fit its buffers.
+
+pub mod clock;
+pub mod driver;
+pub mod rdcc;
+pub mod socket;
+pub mod timer;

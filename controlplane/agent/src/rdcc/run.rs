@@ -1,0 +1,124 @@
+//! An agent from its sockets to its figures.
+
+use std::future::Future;
+use std::io::{self, Read as _};
+use std::net::SocketAddrV4;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rdcc::receiver::ConfigError;
+use wire::rdcc::Epoch;
+use wire::units::Nanos;
+
+use super::event::{Event, Observer};
+use super::host::Host;
+use super::settings::{Role, Settings};
+use super::summary::Summary;
+use super::workload::Workload;
+use crate::clock::Clock;
+use crate::driver::{self, Machine};
+use crate::socket::{Arrived, Outbox, Socket, SocketError};
+
+/// An agent that can't start, or can't go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A socket can't be had.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// The parameters can't work.
+    #[error("the parameters can't work: {0}")]
+    Parameters(#[from] ConfigError),
+    /// The system fails.
+    #[error("the agent can't go on: {0}")]
+    System(#[from] io::Error),
+}
+
+/// Counters that others may read while an agent runs; brought up to date about every quarter of a second.
+pub type Shared = Arc<Mutex<Option<Summary>>>;
+
+/// How often [`Shared`] is brought up to date.
+const SHARE_INTERVAL: Nanos = Nanos(250_000_000);
+
+/// Runs a host until its workload has ended or `stop` comes; a host that receives runs until `stop`. Gives its figures.
+///
+/// Needs a tokio runtime with I/O enabled. Seeds come from the system; `observe` is told of everything that happens.
+///
+/// # Errors
+/// [`RunError`].
+pub async fn run(
+    mut settings: Settings,
+    role: Role,
+    workload: Workload,
+    mut observe: Observer,
+    shared: Shared,
+    stop: impl Future<Output = ()>,
+) -> Result<Summary, RunError> {
+    let clock = Clock::start();
+    let address = settings.address;
+    let bind = |port| Socket::bind(SocketAddrV4::new(address, port));
+    let sockets = [bind(settings.rdcc_port)?, bind(settings.carrier.port())?, bind(0)?, bind(0)?];
+    let source_ports = [sockets[2].local().port(), sockets[3].local().port()];
+    let seeds = [seed()?, seed()?];
+    // RDCC, Association Establishment: a receiver without its old state has another Epoch, by all odds.
+    settings.receiver.epoch = Epoch(u16::from_be_bytes([seeds[0][0], seeds[1][0]]) | 1);
+    observe(
+        clock.now(),
+        &Event::Started {
+            address: address.into(),
+            rdcc_port: settings.rdcc_port,
+            data_port: settings.carrier.port(),
+            source_ports,
+        },
+    );
+    let host = Host::new(settings, role, workload, seeds, source_ports, observe, clock.now())?;
+    let mut sharing = Sharing { host, shared, next: Nanos(0) };
+    let traffic = driver::drive(&mut sharing, &sockets, clock, stop).await?;
+    let mut summary = sharing.host.summary(clock.now());
+    summary.datagrams = traffic.into();
+    *sharing.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(summary.clone());
+    Ok(summary)
+}
+
+/// From the system's secure source (RDCC, Association Establishment: the nonce).
+fn seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
+    Ok(seed)
+}
+
+/// A host that lets others see its counters.
+struct Sharing {
+    host: Host,
+    shared: Shared,
+    next: Nanos,
+}
+
+impl Machine for Sharing {
+    fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
+        self.host.handle_datagram(arrived, now);
+    }
+
+    fn handle_timeout(&mut self, now: Nanos) {
+        if now >= self.next {
+            self.next = now + SHARE_INTERVAL;
+            *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.host.summary(now));
+        }
+        self.host.handle_timeout(now);
+    }
+
+    fn poll_timeout(&mut self) -> Option<Nanos> {
+        let next = self.next;
+        Some(self.host.poll_timeout().map_or(next, |at| at.min(next)))
+    }
+
+    fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
+        self.host.poll_transmit(outbox, now);
+    }
+
+    fn stop(&mut self, now: Nanos) {
+        self.host.stop(now);
+    }
+
+    fn is_finished(&self) -> bool {
+        self.host.is_finished()
+    }
+}

@@ -1,0 +1,282 @@
+//! Binding Kind 1: software `RoCEv2` over UDP sockets, two queue pairs a peer.
+//!
+//! Which queue pairs two hosts use is a matter of configuration in RDCC. Here they follow from the addresses: the queue
+//! pairs for a peer have the low 23 bits of its address, shifted, and the lowest bit tells unscheduled from scheduled
+//! ones, so that no host is configured with numbers. They begin anew, from packet number 0, with each association.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+
+use rdcc::receiver::DataArrival;
+use rdcc::sender::SendPermit;
+use roce::{Endpoint, QpConfig, TxContent, TxPacket, WcStatus};
+use wire::rdcc::MessageId;
+use wire::roce::{BTH_OCTETS, ICRC_OCTETS, UDP_PORT, icrc};
+use wire::units::Nanos;
+
+use super::{Arrival, Told, TransportStats, fill};
+use crate::rdcc::SOURCES;
+use crate::rdcc::settings::Settings;
+use crate::socket::{Arrived, ECT0, Outbox, tos};
+
+/// Payload sizes of an RDMA packet.
+const MTUS: [u16; 5] = [256, 512, 1024, 2048, 4096];
+/// An address's part of a queue pair number.
+const ADDRESS_BITS: u32 = 0x007f_ffff;
+/// A queue pair waits this many base round-trip times for an acknowledgement, ...
+const TIMEOUT_RTTS: u64 = 8;
+/// ... and at least this long: another process may have the processor.
+const SHORTEST_TIMEOUT: Nanos = Nanos(20_000_000);
+/// So often it goes back without progress before it gives up.
+const RETRIES: u32 = 50;
+/// Octets of the IPv4 and UDP headers, which the ICRC covers.
+const HEADER_OCTETS: usize = 28;
+
+#[derive(Debug)]
+pub(super) struct RoceV2 {
+    address: Ipv4Addr,
+    source_ports: [u16; 2],
+    mtu: u16,
+    ack_dscp: u8,
+    timeout: Nanos,
+    peers: BTreeMap<Ipv4Addr, Peer>,
+    /// Peers that may have packets to send, in turn.
+    active: VecDeque<Ipv4Addr>,
+    deadlines: BTreeSet<(Nanos, Ipv4Addr)>,
+    scratch: Vec<u8>,
+    /// Counts of endpoints that are gone.
+    gone: TransportStats,
+}
+
+#[derive(Debug)]
+struct Peer {
+    endpoint: Endpoint,
+    active: bool,
+    deadline: Option<Nanos>,
+}
+
+impl RoceV2 {
+    pub(super) fn new(settings: &Settings, source_ports: [u16; 2]) -> Self {
+        let unit = settings.receiver.credit_unit.0;
+        let mtu = MTUS.into_iter().rev().find(|&mtu| u64::from(mtu) <= unit).unwrap_or(256);
+        Self {
+            address: settings.address,
+            source_ports,
+            mtu,
+            ack_dscp: settings.dscp.control,
+            timeout: Nanos(settings.receiver.base_rtt.0 * TIMEOUT_RTTS).max(SHORTEST_TIMEOUT),
+            peers: BTreeMap::new(),
+            active: VecDeque::new(),
+            deadlines: BTreeSet::new(),
+            scratch: Vec::new(),
+            gone: TransportStats::default(),
+        }
+    }
+
+    pub(super) fn connect(&mut self, peer: Ipv4Addr) {
+        let mut endpoint = Endpoint::new();
+        for (unscheduled, source_port) in [false, true].into_iter().zip(self.source_ports) {
+            let config = QpConfig {
+                mtu: self.mtu,
+                source_port,
+                retransmit_timeout: self.timeout,
+                retry_limit: Some(RETRIES),
+                ack_dscp: self.ack_dscp,
+                ..QpConfig::new(
+                    number(peer, unscheduled),
+                    number(self.address, unscheduled),
+                    IpAddr::V4(peer),
+                )
+            };
+            // Numbers have 24 bits and differ, the MTU is one of RDMA's, a DSCP was checked.
+            let created = endpoint.create_qp(config);
+            debug_assert!(created.is_ok(), "{created:?}");
+        }
+        let before = self.peers.insert(peer, Peer { endpoint, active: false, deadline: None });
+        if let Some(before) = before {
+            self.gone = added(self.gone, &before.endpoint);
+            if let Some(deadline) = before.deadline {
+                self.deadlines.remove(&(deadline, peer));
+            }
+        }
+        self.active.retain(|&other| other != peer);
+    }
+
+    /// The number of this host's queue pair at a peer.
+    pub(super) fn remote_qp(&self, unscheduled: bool) -> u32 {
+        number(self.address, unscheduled)
+    }
+
+    pub(super) fn numbering(&self, peer: Ipv4Addr) -> Vec<(u32, u32)> {
+        let Some(state) = self.peers.get(&peer) else { return Vec::new() };
+        let next = |unscheduled| state.endpoint.next_msn(number(peer, unscheduled)).unwrap_or_default();
+        [false, true].map(|unscheduled| (self.remote_qp(unscheduled), next(unscheduled))).to_vec()
+    }
+
+    pub(super) fn post(&mut self, permit: &SendPermit, dscp: u8, told: &mut Told<'_>, now: Nanos) {
+        let IpAddr::V4(peer) = permit.peer.ip() else { return };
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let unscheduled =
+            permit.binding == rdcc::sender::Binding::RoceV2 { destination_qp: number(self.address, true) };
+        let posted =
+            state.endpoint.post(number(peer, unscheduled), permit.message.0, permit.octets, dscp, now);
+        debug_assert!(posted.is_ok_and(|msn| msn == permit.msn), "{posted:?} {permit:?}");
+        self.touched(peer, told);
+    }
+
+    pub(super) fn handle_datagram(&mut self, arrived: &Arrived<'_>, told: &mut Told<'_>, now: Nanos) {
+        let from = *arrived.from.ip();
+        let intact = self.is_intact(arrived);
+        let Some(state) = self.peers.get_mut(&from).filter(|_| intact) else {
+            told.stats.refused_packets += 1;
+            return;
+        };
+        let octets = arrived.octets;
+        if state.endpoint.handle_packet(from.into(), octets, octets.len(), arrived.ce, now).is_err() {
+            told.stats.refused_packets += 1;
+        }
+        while let Some(received) = state.endpoint.poll_receive() {
+            told.stats.received_packets += 1;
+            told.stats.received_octets += u64::from(received.octets);
+            told.stats.marked_octets += if received.ce { u64::from(received.octets) } else { 0 };
+            told.arrivals.push_back(Arrival::RoceV2(DataArrival {
+                from: received.from,
+                qp: received.qp,
+                msn: received.msn,
+                octets: received.octets,
+                ce: received.ce,
+                source_port: arrived.from.port(),
+            }));
+        }
+        self.touched(from, told);
+    }
+
+    /// Whether the ICRC is right. The sender's socket sets the identification to 0.
+    fn is_intact(&mut self, arrived: &Arrived<'_>) -> bool {
+        let Some((packet, crc)) = arrived.octets.split_last_chunk::<ICRC_OCTETS>() else { return false };
+        if packet.len() < BTH_OCTETS {
+            return false;
+        }
+        let to = SocketAddrV4::new(self.address, UDP_PORT);
+        self.scratch.clear();
+        headers(&mut self.scratch, arrived.from, to, arrived.octets.len());
+        self.scratch.extend_from_slice(packet);
+        icrc(&self.scratch, 0).is_ok_and(|right| right == *crc)
+    }
+
+    pub(super) fn handle_timeout(&mut self, told: &mut Told<'_>, now: Nanos) {
+        while let Some(&(at, peer)) = self.deadlines.first() {
+            if at > now {
+                return;
+            }
+            let Some(state) = self.peers.get_mut(&peer) else { return };
+            state.endpoint.handle_timeout(now);
+            self.touched(peer, told);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    pub(super) fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
+        while !outbox.is_full() {
+            let Some(peer) = self.active.pop_front() else { return };
+            let Some(state) = self.peers.get_mut(&peer) else { continue };
+            match state.endpoint.poll_transmit(now) {
+                Some(packet) => {
+                    self.active.push_back(peer);
+                    self.put(peer, &packet, outbox);
+                }
+                None => state.active = false,
+            }
+            self.rescheduled(peer);
+        }
+    }
+
+    fn put(&mut self, peer: Ipv4Addr, packet: &TxPacket, outbox: &mut Outbox) {
+        let unscheduled = usize::from(packet.source_port != self.source_ports[0]);
+        let from = SocketAddrV4::new(self.address, packet.source_port);
+        let to = SocketAddrV4::new(peer, UDP_PORT);
+        let scratch = &mut self.scratch;
+        scratch.clear();
+        headers(scratch, from, to, packet.udp_payload_octets());
+        scratch.extend_from_slice(&packet.head);
+        if let TxContent::Data { offset, .. } = packet.content {
+            fill(scratch, u64::from(offset), packet.payload_octets);
+        }
+        // Padding to a multiple of four.
+        scratch.resize(HEADER_OCTETS + packet.udp_payload_octets() - ICRC_OCTETS, 0);
+        let Ok(crc) = icrc(scratch, 0) else { return };
+        let ecn = if packet.is_data() { ECT0 } else { 0 };
+        outbox.push(SOURCES + unscheduled, to, tos(packet.dscp) | ecn, |octets| {
+            octets.extend_from_slice(scratch.get(HEADER_OCTETS..).unwrap_or_default());
+            octets.extend_from_slice(&crc);
+        });
+    }
+
+    /// Something happened with a peer's endpoint: it may have packets, completions and another deadline.
+    fn touched(&mut self, peer: Ipv4Addr, told: &mut Told<'_>) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        while let Some(completion) = state.endpoint.poll_completion() {
+            if completion.status != WcStatus::Success {
+                told.failures.push_back((peer, MessageId(completion.wr_id)));
+            }
+        }
+        if !core::mem::replace(&mut state.active, true) {
+            self.active.push_back(peer);
+        }
+        self.rescheduled(peer);
+    }
+
+    fn rescheduled(&mut self, peer: Ipv4Addr) {
+        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let deadline = state.endpoint.poll_timeout();
+        let before = core::mem::replace(&mut state.deadline, deadline);
+        if before == deadline {
+            return;
+        }
+        if let Some(before) = before {
+            self.deadlines.remove(&(before, peer));
+        }
+        if let Some(deadline) = deadline {
+            self.deadlines.insert((deadline, peer));
+        }
+    }
+
+    /// The counters of all endpoints, beside those given.
+    pub(super) fn add_to(&self, stats: TransportStats) -> TransportStats {
+        let mut sum = stats;
+        sum.data_packets += self.gone.data_packets;
+        sum.retransmitted_packets += self.gone.retransmitted_packets;
+        self.peers.values().fold(sum, |sum, peer| added(sum, &peer.endpoint))
+    }
+}
+
+fn added(sum: TransportStats, endpoint: &Endpoint) -> TransportStats {
+    let stats = endpoint.stats();
+    TransportStats {
+        data_packets: sum.data_packets + stats.data_packets,
+        retransmitted_packets: sum.retransmitted_packets + stats.retransmitted_packets,
+        ..sum
+    }
+}
+
+/// The number of a queue pair for the host `address`.
+fn number(address: Ipv4Addr, unscheduled: bool) -> u32 {
+    ((u32::from(address) & ADDRESS_BITS) << 1) | u32::from(unscheduled)
+}
+
+/// The headers before the UDP payload as the ICRC sees them; what it doesn't cover is zero.
+fn headers(octets: &mut Vec<u8>, from: SocketAddrV4, to: SocketAddrV4, payload: usize) {
+    let udp = u16::try_from(payload + 8).unwrap_or(u16::MAX);
+    let ip = udp.saturating_add(20);
+    let [ip, udp] = [ip.to_be_bytes(), udp.to_be_bytes()];
+    // Version and length, type of service, total length, identification 0, don't fragment, TTL, UDP, checksum.
+    octets.extend_from_slice(&[0x45, 0, ip[0], ip[1], 0, 0, 0x40, 0, 0, 17, 0, 0]);
+    octets.extend_from_slice(&from.ip().octets());
+    octets.extend_from_slice(&to.ip().octets());
+    octets.extend_from_slice(&from.port().to_be_bytes());
+    octets.extend_from_slice(&to.port().to_be_bytes());
+    octets.extend_from_slice(&[udp[0], udp[1], 0, 0]);
+}
