@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn a_requirement_needs_code_and_test_or_a_reason() {
-        let statements = document::split(TEXT, &[]).unwrap();
+        let statements = document::split(TEXT, &[], &[]).unwrap();
         let [must, may, _] = statements.as_slice() else { panic!() };
         let none = config("");
         let coverage = check(&none, &statements, &[citation(Kind::Code, &must.hash)]);
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn an_unknown_hash_a_wrong_heading_and_a_needless_exception_are_faults() {
-        let statements = document::split(TEXT, &[]).unwrap();
+        let statements = document::split(TEXT, &[], &[]).unwrap();
         let mut wrong = citation(Kind::Code, &statements[0].hash);
         wrong.heading = "Elsewhere".into();
         let excepted = config(&format!(
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_statement_without_key_word_is_listed_when_cited() {
-        let statements = document::split(TEXT, &[]).unwrap();
+        let statements = document::split(TEXT, &[], &[]).unwrap();
         let none = config("");
         assert_eq!(check(&none, &statements, &[]).entries.len(), 2);
         assert_eq!(check(&none, &statements, &[citation(Kind::Code, &statements[2].hash)]).entries.len(), 3);

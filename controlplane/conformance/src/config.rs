@@ -18,6 +18,9 @@ pub struct Config {
     /// The document's headings in its order; a Markdown document needs none.
     #[serde(default)]
     pub headings: Vec<Heading>,
+    /// Key words beside those of BCP 14, for a document that doesn't write in capitals; the longer ones first.
+    #[serde(default)]
+    pub key_words: Vec<String>,
     /// Requirements that need no citation, and why.
     #[serde(default)]
     pub exceptions: Vec<Exception>,

@@ -61,11 +61,12 @@ pub enum SplitError {
     Collision(String, String),
 }
 
-/// The statements of a document in its order, each text once.
+/// The statements of a document in its order, each text once. `more_words` are key words beside those of BCP 14.
 ///
 /// # Errors
 /// [`SplitError`] when a heading isn't found, or two texts share a hash.
-pub fn split(text: &str, headings: &[Heading]) -> Result<Vec<Statement>, SplitError> {
+pub fn split(text: &str, headings: &[Heading], more_words: &[String]) -> Result<Vec<Statement>, SplitError> {
+    let words: Vec<&str> = KEY_WORDS.into_iter().chain(more_words.iter().map(String::as_str)).collect();
     let mut statements: Vec<Statement> = Vec::new();
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
     let mut headings = headings.iter().peekable();
@@ -82,7 +83,11 @@ pub fn split(text: &str, headings: &[Heading]) -> Result<Vec<Statement>, SplitEr
             line = rest;
             heading = headings.next().map(|next| next.name().to_owned()).unwrap_or_default();
         }
-        let row = line.contains('\t');
+        // Columns are parted by tabs, or by bars in a Markdown table, whose second line is a rule.
+        let row = line.contains('\t') || (line.len() > 1 && line.starts_with('|') && line.ends_with('|'));
+        if row && line.chars().all(|c| matches!(c, '|' | '-' | ':' | ' ')) {
+            continue;
+        }
         // The first row of a table names its columns.
         let is_header = row && !in_table;
         in_table = row;
@@ -94,7 +99,7 @@ pub fn split(text: &str, headings: &[Heading]) -> Result<Vec<Statement>, SplitEr
             let hash = hash(&text);
             match seen.insert(hash.clone(), text.clone()) {
                 None => {
-                    let key_words = if row { ROW.to_owned() } else { key_words(&text) };
+                    let key_words = if row { ROW.to_owned() } else { key_words(&text, &words) };
                     statements.push(Statement { hash, heading: heading.clone(), key_words, text });
                 }
                 Some(before) if before == text => {}
@@ -149,13 +154,13 @@ fn hash(text: &str) -> String {
 }
 
 /// The key words of a sentence, each once, in its order.
-fn key_words(text: &str) -> String {
+fn key_words(text: &str, words: &[&str]) -> String {
     let mut found: Vec<&str> = Vec::new();
     let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let mut rest = text;
     let mut before = None;
     while !rest.is_empty() {
-        let word = KEY_WORDS.iter().find(|word| {
+        let word = words.iter().find(|word| {
             !is_letter(before)
                 && rest.strip_prefix(**word).is_some_and(|behind| !is_letter(behind.chars().next()))
         });
@@ -189,7 +194,7 @@ mod tests {
 
     #[test]
     fn sentences_and_rows_are_found_under_their_headings() {
-        let statements = split(TEXT, &plain(&["First Part", "Second Part"])).unwrap();
+        let statements = split(TEXT, &plain(&["First Part", "Second Part"]), &[]).unwrap();
         let seen: Vec<_> =
             statements.iter().map(|s| (s.heading.as_str(), s.key_words.as_str(), s.text.as_str())).collect();
         assert_eq!(
@@ -206,8 +211,17 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_markdown_tables_are_found_and_bars_of_a_drawing_are_not() {
+        let text = "| Colour | Meaning |\n| --- | :-: |\n| red | hot |\n| blue | cold. |\n\n| |\n|\n| A | B |\n| a | b |";
+        let statements = split(text, &[], &[]).unwrap();
+        let rows: Vec<_> =
+            statements.iter().filter(|s| s.key_words == ROW).map(|s| s.text.as_str()).collect();
+        assert_eq!(rows, ["| red | hot |", "| blue | cold. |", "| a | b |"]);
+    }
+
+    #[test]
     fn white_space_does_not_change_a_hash_and_a_letter_does() {
-        let hash = |text: &str| split(text, &[]).unwrap()[0].hash.clone();
+        let hash = |text: &str| split(text, &[], &[]).unwrap()[0].hash.clone();
         assert_eq!(hash("It MUST  hold."), hash("  It MUST hold. "));
         assert_ne!(hash("It MUST hold."), hash("It MUST bold."));
         assert_eq!(hash("It MUST hold.").len(), 8);
@@ -215,22 +229,33 @@ mod tests {
 
     #[test]
     fn key_words_are_whole_words_in_capitals() {
-        assert_eq!(key_words("It must, MUSTARD, not MUST-have"), "MUST");
-        assert_eq!(key_words("MUST NOT and MUST and MUST NOT, OPTIONAL."), "MUST NOT, MUST, OPTIONAL");
+        assert_eq!(key_words("It must, MUSTARD, not MUST-have", &KEY_WORDS), "MUST");
+        assert_eq!(
+            key_words("MUST NOT and MUST and MUST NOT, OPTIONAL.", &KEY_WORDS),
+            "MUST NOT, MUST, OPTIONAL"
+        );
+    }
+
+    #[test]
+    fn a_document_may_have_key_words_of_its_own() {
+        let words = ["must not".to_owned(), "must".to_owned()];
+        let statements = split("It must hold. It must not leak. It is red.", &[], &words).unwrap();
+        let seen: Vec<_> = statements.iter().map(|s| s.key_words.as_str()).collect();
+        assert_eq!(seen, ["must", "must not", ""]);
     }
 
     #[test]
     fn a_heading_that_is_missing_or_out_of_order_is_an_error() {
-        let error = split(TEXT, &plain(&["Second Part", "First Part"])).unwrap_err();
+        let error = split(TEXT, &plain(&["Second Part", "First Part"]), &[]).unwrap_err();
         assert_eq!(error, SplitError::Heading("First Part".into()));
     }
 
     #[test]
     fn markdown_headings_and_headings_by_line_work() {
-        let statements = split("# One\nIt MUST.\n## Two\nIt MAY.", &[]).unwrap();
+        let statements = split("# One\nIt MUST.\n## Two\nIt MAY.", &[], &[]).unwrap();
         assert_eq!([&statements[0].heading, &statements[1].heading], ["One", "Two"]);
         let by_line = [Heading::At { name: "Here".into(), line: 2 }];
-        let statements = split("It MUST.\nIt MAY.", &by_line).unwrap();
+        let statements = split("It MUST.\nIt MAY.", &by_line, &[]).unwrap();
         assert_eq!([&statements[0].heading, &statements[1].heading], ["", "Here"]);
     }
 }

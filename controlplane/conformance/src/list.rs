@@ -86,7 +86,7 @@ mod tests {
     fn a_list_holds_no_sentence_and_reads_back() {
         let text = "Part It MUST hold water.\nIt MAY fold | twice.";
         let config = Config::parse("name: DOC\nfile: doc.txt\nenforced: true\nheadings: [Part]").unwrap();
-        let statements = document::split(text, &config.headings).unwrap();
+        let statements = document::split(text, &config.headings, &config.key_words).unwrap();
         let list = render(&check(&config, &statements, &[]));
         assert!(!list.contains("water") && list.contains("0 cited") && list.contains("2 open"));
         let read = parse(&list);

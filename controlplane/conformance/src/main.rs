@@ -80,7 +80,8 @@ fn run(arguments: &Arguments) -> Result<bool, String> {
         let present = document.exists();
         let statements = if present {
             let text = read(&document)?;
-            document::split(&text, &config.headings).map_err(|error| format!("{}: {error}", config.file))?
+            document::split(&text, &config.headings, &config.key_words)
+                .map_err(|error| format!("{}: {error}", config.file))?
         } else {
             list::parse(&committed)
         };
