@@ -1,0 +1,373 @@
+//! The data path: a permit reserves a whole slice in both domains, and is given back exactly once.
+
+use wire::units::{Nanos, Octets};
+
+use super::{Controller, Device, Gate, Generation, MAX_SLICE, Mode, Ordering, Route, RouteId};
+
+/// Why a slice has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum DeferReason {
+    /// The route's window has no room.
+    RouteWindow = 1,
+    /// The device's window has no room; what was reserved of the route's is given back.
+    DeviceWindow = 2,
+    /// The generation isn't the route's current one: resolve endpoint and path again.
+    GenerationChanged = 3,
+}
+
+/// Why a path isn't to be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum AvoidReason {
+    /// The route is quarantined, or waits for a new generation to probe.
+    RouteQuarantined = 4,
+    /// The same of its device.
+    DeviceQuarantined = 5,
+    /// There is no such route, or its device is closed.
+    NoSuchRoute = 6,
+    /// The slice is larger than [`MAX_SLICE`].
+    SliceTooLarge = 7,
+}
+
+/// What the transport does with a slice.
+#[derive(Debug)]
+#[must_use = "an admitted slice holds its reservation"]
+pub enum Verdict<'c> {
+    /// Post it.
+    Admit(Permit<'c>),
+    /// Leave it in its queue.
+    Defer(DeferReason),
+    /// Take another rail or transport.
+    Avoid(AvoidReason),
+}
+
+impl<'c> Verdict<'c> {
+    /// The permit, if the slice is admitted.
+    pub fn permit(self) -> Option<Permit<'c>> {
+        match self {
+            Self::Admit(permit) => Some(permit),
+            Self::Defer(_) | Self::Avoid(_) => None,
+        }
+    }
+}
+
+/// A permit as a plain value, for a transport that keeps it beside its work request. It can't be copied; dropping it
+/// without [`Controller::attach`] loses its reservation.
+#[derive(Debug)]
+#[must_use = "its reservation is given back by Controller::attach only"]
+pub struct Ticket {
+    pub(super) octets: u64,
+    pub(super) route: u32,
+    pub(super) device: u32,
+    pub(super) generation: Generation,
+    pub(super) device_generation: Generation,
+}
+
+/// No slot: the ticket of a controller that is off.
+const NOWHERE: u32 = u32::MAX;
+
+impl Ticket {
+    const fn empty() -> Self {
+        Self {
+            octets: 0,
+            route: NOWHERE,
+            device: NOWHERE,
+            generation: Generation(0),
+            device_generation: Generation(0),
+        }
+    }
+}
+
+/// Leave to post one slice. Dropping it gives its reservation back, once.
+#[derive(Debug)]
+#[must_use = "dropping a permit gives its reservation back"]
+pub struct Permit<'c> {
+    pub(super) controller: Option<&'c Controller>,
+    pub(super) ticket: Ticket,
+}
+
+/// A partial post that can't be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{posted} are posted of a permit for {permitted}; a post is at most its permit")]
+pub struct PostError {
+    /// What was said to be posted.
+    pub posted: Octets,
+    /// What the permit covers.
+    pub permitted: Octets,
+}
+
+impl Controller {
+    /// Asks to post `octets`, a whole slice, on `route`, which was resolved at `generation`.
+    ///
+    /// Takes no lock, allocates nothing, reads no clock.
+    //= ADMISSION, Proposal: bfef1cb1
+    //= ADMISSION, Configuration, Compatibility, and Rollback: e375b1d0
+    #[inline]
+    pub fn try_acquire(&self, route: RouteId, generation: Generation, octets: Octets) -> Verdict<'_> {
+        match self.mode {
+            Mode::Off => Verdict::Admit(Permit { controller: None, ticket: Ticket::empty() }),
+            Mode::Enforce => self.enforce(route, generation, octets.0),
+            Mode::Observe => self.observe_only(route, generation, octets.0),
+        }
+    }
+
+    /// The reservation is the permit's: the octets count in both domains until it is given back.
+    //= ADMISSION, Controller and Transport Responsibilities: 6e9f3994 45116f8d
+    //= ADMISSION, Configuration, Compatibility, and Rollback: 62b76c67
+    #[inline]
+    fn enforce(&self, id: RouteId, generation: Generation, octets: u64) -> Verdict<'_> {
+        let Some(way) = self.way(id) else { return Verdict::Avoid(AvoidReason::NoSuchRoute) };
+        if let Some(refusal) = way.refusal(generation, octets) {
+            return way.refuse(refusal);
+        }
+        if !way.route.domain.try_reserve(octets) {
+            way.route.domain.count_deferred();
+            return Verdict::Defer(DeferReason::RouteWindow);
+        }
+        if !way.device.domain.try_reserve(octets) {
+            way.route.domain.give_back(octets);
+            way.device.domain.count_deferred();
+            return Verdict::Defer(DeferReason::DeviceWindow);
+        }
+        // What changed since the gates were read is seen here; what changes later, by `Permit::is_current`.
+        //= ADMISSION, Non-WC and Control-Plane Handling Matrix: eaab2820
+        if !way.still_holds() {
+            way.route.domain.give_back(octets);
+            way.device.domain.give_back(octets);
+            return Verdict::Defer(DeferReason::GenerationChanged);
+        }
+        Verdict::Admit(Permit { controller: Some(self), ticket: way.ticket(generation, octets) })
+    }
+
+    /// What enforcing would have said is counted, and every slice is admitted.
+    //= ADMISSION, Configuration, Compatibility, and Rollback: d594ff87
+    fn observe_only(&self, id: RouteId, generation: Generation, octets: u64) -> Verdict<'_> {
+        let Some(way) = self.way(id).filter(|_| octets <= MAX_SLICE.0) else {
+            return Verdict::Admit(Permit { controller: None, ticket: Ticket::empty() });
+        };
+        if let Some(refusal) = way.refusal(generation, octets) {
+            let _ = way.refuse(refusal);
+        }
+        let route_has_room = way.route.domain.reserve_anyway(octets);
+        let device_has_room = way.device.domain.reserve_anyway(octets);
+        if !route_has_room {
+            way.route.domain.count_deferred();
+        } else if !device_has_room {
+            way.device.domain.count_deferred();
+        }
+        Verdict::Admit(Permit { controller: Some(self), ticket: way.ticket(generation, octets) })
+    }
+
+    /// Route and device behind a handle.
+    #[inline]
+    fn way(&self, id: RouteId) -> Option<Way<'_>> {
+        let route = self.routes.get(id.index)?;
+        let route_gate = route.domain.gate();
+        let index = route.device.load(Ordering::Acquire);
+        let device = self.devices.get(index)?;
+        let device_gate = device.domain.gate();
+        let open = route_gate.is_open_for(id.incarnation) && device_gate.is_open();
+        open.then_some(Way { route, route_gate, device, device_gate, index, id })
+    }
+
+    /// Makes a permit of a ticket again. The ticket must be one of this controller.
+    #[inline]
+    pub fn attach(&self, ticket: Ticket) -> Permit<'_> {
+        Permit { controller: Some(self), ticket }
+    }
+
+    #[inline]
+    pub(super) fn settle(&self, ticket: &Ticket, success: bool) {
+        let (Some(route), Some(device)) = (self.routes.get(ticket.route), self.devices.get(ticket.device))
+        else {
+            return;
+        };
+        let (route_gate, device_gate) = (route.domain.gate(), device.domain.gate());
+        // Old generations only settle their account.
+        //= ADMISSION, Path State Machine: c0091571 10c024df
+        let route_counts = success && route_gate.generation() == ticket.generation;
+        let device_counts = success && device_gate.generation() == ticket.device_generation;
+        if route_counts {
+            route.domain.complete(ticket.octets);
+        } else {
+            route.domain.give_back(ticket.octets);
+        }
+        if device_counts {
+            device.domain.complete(ticket.octets);
+        } else {
+            device.domain.give_back(ticket.octets);
+        }
+        if (route_counts && route_gate.awaits_proof()) || (device_counts && device_gate.awaits_proof()) {
+            self.prove(ticket);
+        }
+    }
+}
+
+/// A route, its device, and their gates at one moment.
+#[derive(Clone, Copy)]
+struct Way<'c> {
+    route: &'c Route,
+    route_gate: Gate,
+    device: &'c Device,
+    device_gate: Gate,
+    index: u32,
+    id: RouteId,
+}
+
+#[derive(Clone, Copy)]
+enum Refusal {
+    Defer(DeferReason),
+    Avoid(AvoidReason),
+}
+
+impl Way<'_> {
+    #[inline]
+    fn refusal(&self, generation: Generation, octets: u64) -> Option<Refusal> {
+        if octets > MAX_SLICE.0 {
+            Some(Refusal::Avoid(AvoidReason::SliceTooLarge))
+        } else if self.route_gate.blocks() {
+            Some(Refusal::Avoid(AvoidReason::RouteQuarantined))
+        } else if self.device_gate.blocks() {
+            Some(Refusal::Avoid(AvoidReason::DeviceQuarantined))
+        } else if self.route_gate.generation() != generation {
+            Some(Refusal::Defer(DeferReason::GenerationChanged))
+        } else {
+            None
+        }
+    }
+
+    /// Counts a refusal. It is no new failure of the path.
+    //= ADMISSION, Non-WC and Control-Plane Handling Matrix: f560e7cd
+    #[cold]
+    fn refuse<'c>(&self, refusal: Refusal) -> Verdict<'c> {
+        match refusal {
+            Refusal::Defer(reason) => Verdict::Defer(reason),
+            Refusal::Avoid(reason) => {
+                self.route.avoided.fetch_add(1, Ordering::Relaxed);
+                Verdict::Avoid(reason)
+            }
+        }
+    }
+
+    /// Whether the gates still say what they said: same owner, same generation, not blocked.
+    #[inline]
+    fn still_holds(&self) -> bool {
+        let same = |now: Gate, then: Gate| {
+            now == then
+                || (now.is_open_for(then.incarnation())
+                    && now.generation() == then.generation()
+                    && !now.blocks())
+        };
+        same(self.route.domain.gate(), self.route_gate)
+            && same(self.device.domain.gate(), self.device_gate)
+            && self.route.device.load(Ordering::Relaxed) == self.index
+    }
+
+    #[inline]
+    fn ticket(&self, generation: Generation, octets: u64) -> Ticket {
+        Ticket {
+            octets,
+            route: self.id.index,
+            device: self.index,
+            generation,
+            device_generation: self.device_gate.generation(),
+        }
+    }
+}
+
+impl Permit<'_> {
+    /// The octets it still reserves; zero of a controller that is off.
+    pub const fn octets(&self) -> Octets {
+        Octets(self.ticket.octets)
+    }
+
+    /// The generation it was given for.
+    pub const fn generation(&self) -> Generation {
+        self.ticket.generation
+    }
+
+    /// Whether the path is still the one that was resolved, and open: to ask right before the post. If not, drop the
+    /// permit, which rolls both reservations back, and resolve again.
+    //= ADMISSION, Non-WC and Control-Plane Handling Matrix: eaab2820
+    pub fn is_current(&self) -> bool {
+        let Some(controller) = self.controller else { return true };
+        let (Some(route), Some(device)) =
+            (controller.routes.get(self.ticket.route), controller.devices.get(self.ticket.device))
+        else {
+            return true;
+        };
+        let (route_gate, device_gate) = (route.domain.gate(), device.domain.gate());
+        let open = route_gate.is_open() && device_gate.is_open();
+        let blocked = route_gate.blocks() || device_gate.blocks();
+        let enforced = controller.mode == Mode::Enforce;
+        open && !(enforced && blocked)
+            && route_gate.generation() == self.ticket.generation
+            && device_gate.generation() == self.ticket.device_generation
+    }
+
+    /// Only `posted` of the slice reached the hardware: the rest of the reservation is given back now, that part with its
+    /// completion.
+    ///
+    /// # Errors
+    /// [`PostError`] when that is more than the permit covers; nothing changes then.
+    //= ADMISSION, Controller and Transport Responsibilities: 0a5287b0
+    pub fn post_partially(&mut self, posted: Octets) -> Result<(), PostError> {
+        let Some(controller) = self.controller else { return Ok(()) };
+        let Some(rest) = self.ticket.octets.checked_sub(posted.0) else {
+            return Err(PostError { posted, permitted: self.octets() });
+        };
+        let rest = Ticket { octets: rest, ..self.ticket };
+        controller.settle(&rest, false);
+        self.ticket.octets = posted.0;
+        Ok(())
+    }
+
+    /// The slice completed with success.
+    #[inline]
+    pub fn succeed(mut self) {
+        if let Some(controller) = self.controller.take() {
+            controller.settle(&self.ticket, true);
+        }
+    }
+
+    /// The slice wasn't posted, or is given up: the reservation goes back. The same as dropping the permit.
+    //= ADMISSION, Non-WC and Control-Plane Handling Matrix: a6193e92 340a97e8
+    pub fn cancel(self) {
+        drop(self);
+    }
+
+    /// The permit as a plain value.
+    pub fn detach(mut self) -> Ticket {
+        let ticket = core::mem::replace(&mut self.ticket, Ticket::empty());
+        self.controller = None;
+        ticket
+    }
+
+    /// Gives the reservation back without success and returns what the permit was for.
+    pub(super) fn fail(mut self) -> Ticket {
+        if let Some(controller) = self.controller.take() {
+            controller.settle(&self.ticket, false);
+        }
+        core::mem::replace(&mut self.ticket, Ticket::empty())
+    }
+}
+
+impl Drop for Permit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(controller) = self.controller {
+            controller.settle(&self.ticket, false);
+        }
+    }
+}
+
+impl Controller {
+    /// A probe came back.
+    #[cold]
+    fn prove(&self, ticket: &Ticket) {
+        let now: Nanos = self.last_tick();
+        self.prove_route(ticket.route, ticket.generation, now);
+        self.prove_device(ticket.device, ticket.device_generation, now);
+    }
+}
