@@ -21,7 +21,7 @@ pub struct Args {
     /// Topology files
     #[arg(required = true, value_name = "TOPOLOGY")]
     topologies: Vec<PathBuf>,
-    /// Run only this scheme; without it all three run and are compared
+    /// Run only this scheme; without it those that the workload names are compared
     #[arg(long, value_enum)]
     scheme: Option<SchemeName>,
     /// Seed of every random choice; the same seed gives the same result on any machine
@@ -47,6 +47,11 @@ enum SchemeName {
     /// Budget and grants, reports heard
     #[value(name = "rdcc+crn")]
     RdccCrn,
+    /// Rates cut by CNPs
+    Dcqcn,
+    /// The same, and Rate Advice as a bound besides
+    #[value(name = "dcqcn+advice")]
+    DcqcnAdvice,
 }
 
 impl From<SchemeName> for Scheme {
@@ -55,6 +60,8 @@ impl From<SchemeName> for Scheme {
             SchemeName::None => Self::None,
             SchemeName::Rdcc => Self::Rdcc,
             SchemeName::RdccCrn => Self::RdccCrn,
+            SchemeName::Dcqcn => Self::Dcqcn,
+            SchemeName::DcqcnAdvice => Self::DcqcnAdvice,
         }
     }
 }
@@ -126,12 +133,11 @@ pub fn run(args: &Args) -> Result<()> {
         }
         None => Pipeline::built_in().into_diagnostic()?,
     };
-    let schemes = args.scheme.map_or_else(|| Scheme::ALL.to_vec(), |name| vec![name.into()]);
-
     let mut comparisons = Vec::new();
     for (index, topology) in topologies.into_iter().enumerate() {
         let mut outcomes = Vec::new();
-        for &scheme in &schemes {
+        let named = topology.workloads.first().map_or_else(Vec::new, |workload| workload.schemes.clone());
+        for scheme in args.scheme.map_or(named, |name| vec![name.into()]) {
             outcomes.push(simulate(&topology, &pipeline, scheme, args)?);
         }
         let comparison = Comparison::new(topology, outcomes);

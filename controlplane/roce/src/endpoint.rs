@@ -311,6 +311,14 @@ impl Endpoint {
         Ok(self.qp_mut(qp)?.pacer.rate(now))
     }
 
+    /// The rate that DCQCN allows the queue pair at `now`, whatever the bound; `None` where it doesn't run.
+    ///
+    /// # Errors
+    /// [`PostError::UnknownQp`].
+    pub fn dcqcn_rate(&mut self, qp: u32, now: Nanos) -> Result<Option<BitPerSec>, PostError> {
+        Ok(self.qp_mut(qp)?.pacer.dcqcn_rate(now))
+    }
+
     /// When to call [`Endpoint::handle_timeout`] next; `None` when nothing is waited for. It changes with every call of
     /// another method. A queue pair that is paced may send then: [`Endpoint::poll_transmit`] is to be asked, too.
     pub fn poll_timeout(&mut self) -> Option<Nanos> {

@@ -36,8 +36,12 @@ impl Pacer {
 
     /// What applies at `now`; `None` when nothing limits the queue pair but the link.
     pub(crate) fn rate(&mut self, now: Nanos) -> Option<BitPerSec> {
-        let dcqcn = self.dcqcn.as_mut().map(|(config, point, _)| point.rate(config, now));
-        [dcqcn, self.bound].into_iter().flatten().min()
+        [self.dcqcn_rate(now), self.bound].into_iter().flatten().min()
+    }
+
+    /// What DCQCN allows at `now`.
+    pub(crate) fn dcqcn_rate(&mut self, now: Nanos) -> Option<BitPerSec> {
+        self.dcqcn.as_mut().map(|(config, point, _)| point.rate(config, now))
     }
 
     /// When the next packet may leave.

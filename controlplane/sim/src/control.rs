@@ -7,7 +7,7 @@ use controller::client::in_process::Programs;
 use controller::client::{InProcessClient, SwitchClient as _};
 use controller::machine::{Controller, ControllerEvent, CounterCell, pump};
 use controller::pipeline::generated::constants::{
-    DROP_CONGESTION, KIND_CONGESTION_TO_RECEIVER, KIND_CONGESTION_TO_SENDER,
+    DROP_CONGESTION, KIND_CONGESTION_TO_RECEIVER, KIND_CONGESTION_TO_SENDER, KIND_RATE_ADVICE,
 };
 use controller::topology::Topology;
 use softswitch::runtime::Runtime;
@@ -125,6 +125,7 @@ impl Counters {
         Reports {
             congestion_to_receiver: sum("reports_sent", Some(KIND_CONGESTION_TO_RECEIVER)),
             congestion_to_sender: sum("reports_sent", Some(KIND_CONGESTION_TO_SENDER)),
+            rate_advice: sum("reports_sent", Some(KIND_RATE_ADVICE)),
             suppressed: sum("reports_suppressed", None),
         }
     }

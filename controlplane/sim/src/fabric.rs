@@ -10,12 +10,12 @@ use crate::control::Control;
 use crate::event::EventQueue;
 use crate::host::{Host, HostEvent};
 use crate::link::{self, FRAME_OVERHEAD, Link};
-use crate::measure::QueueTrace;
+use crate::measure::{self, Deliveries, QueueTrace};
 use crate::pipeline::Pipeline;
 use crate::run::{Outcome, Progress, RunError};
-use crate::scheme::Scheme;
-use crate::summary::{Bottleneck, Rdcc, Summary};
+use crate::summary::{Bottleneck, Rdcc, Reaction, Steady, Summary};
 use crate::workload::{Batches, Transfer};
+use controller::topology::Scheme;
 
 /// A batch that delivers nothing for so long, beyond what its own delays explain, never will.
 const PATIENCE: Nanos = Nanos(200_000_000);
@@ -74,6 +74,12 @@ pub struct Fabric<'a> {
     /// The queue that is watched: switch, port, queue.
     watched: (usize, u16, u8),
     queue: QueueTrace,
+    b_th: u64,
+    /// The first dequeue above `B_th`.
+    congested_at: Option<Nanos>,
+    /// The first sender below its link's rate after that.
+    cut_at: Option<Nanos>,
+    deliveries: Deliveries,
 }
 
 impl<'a> Fabric<'a> {
@@ -147,6 +153,10 @@ impl<'a> Fabric<'a> {
             batches: Batches::new(workload, bottleneck_link, Nanos(topology.rdcc.base_rtt_ns)),
             watched: (bottleneck_switch, *port, data_queue),
             queue: QueueTrace::default(),
+            b_th: topology.profile(switch, *port, data_queue).map_or(0, |profile| profile.b_th),
+            congested_at: None,
+            cut_at: None,
+            deliveries: Deliveries::new(workload.pairs.len()),
         };
         fabric.configure_ports();
         Ok(fabric)
@@ -260,9 +270,15 @@ impl<'a> Fabric<'a> {
             match event {
                 HostEvent::Transmit(frame) => self.transmit(host, frame),
                 HostEvent::Activity => self.batches.activity(now),
-                HostEvent::Delivered { frame_octets } => self.batches.delivered(frame_octets, now),
+                HostEvent::Delivered { pair, frame_octets } => {
+                    self.batches.delivered(frame_octets, now);
+                    self.deliveries.record(pair, frame_octets, now);
+                }
                 HostEvent::Completed(transfer) => self.complete(transfer),
             }
+        }
+        if self.congested_at.is_some() && self.cut_at.is_none() && self.hosts[host].is_slowed(now) {
+            self.cut_at = Some(now);
         }
         if let Some(at) = self.hosts[host].arm_timer(now) {
             self.events.push(at, Event::HostTimer { host });
@@ -290,7 +306,12 @@ impl<'a> Fabric<'a> {
             return;
         }
         self.switches[switch].planned.remove(&port);
-        let departure = self.control.switch(switch).and_then(|sw| sw.dequeue(port, now.0));
+        let Some(sw) = self.control.switch(switch) else { return };
+        let departure = sw.dequeue(port, now.0);
+        let (watched, watched_port, queue) = self.watched;
+        if (watched, watched_port) == (switch, port) && sw.queue(port, queue).octets > self.b_th {
+            self.congested_at.get_or_insert(now);
+        }
         if let Some(frame) = departure.and_then(|departure| departure.packet)
             && let Some(&(neighbour, link)) = self.switches[switch].neighbours.get(&port)
         {
@@ -326,7 +347,6 @@ impl<'a> Fabric<'a> {
     fn outcome(mut self) -> Result<Outcome, RunError> {
         let (switch, port, queue) = self.watched;
         let name = &self.workload.bottleneck.switch;
-        let b_th = self.topology.profile(name, port, queue).map_or(0, |profile| profile.b_th);
         let counters = self.control.counters(&mut self.now)?;
         let tail_drops = self.control.switch(switch).map_or(0, |sw| sw.queue(port, queue).tail_drops);
         let enqueued = self.control.switch(switch).map_or(0, |sw| sw.queue(port, queue).enqueued);
@@ -349,9 +369,19 @@ impl<'a> Fabric<'a> {
             bottleneck: Bottleneck {
                 queue_peak_octets: self.queue.peak(),
                 queue_mean_octets: self.queue.mean(&batches),
-                b_th_octets: b_th,
+                b_th_octets: self.b_th,
                 drops: refused + tail_drops,
                 utilisation: self.batches.utilisation(),
+            },
+            reaction: Reaction {
+                first_cut_us: self
+                    .congested_at
+                    .zip(self.cut_at)
+                    .map(|(above, cut)| (cut - above).0 as f64 / 1000.0),
+            },
+            steady: Steady {
+                queue_mean_octets: self.queue.mean(self.batches.steady()),
+                fairness: measure::jain(&self.deliveries.octets(self.batches.steady())),
             },
             reports: counters.reports(),
             rdcc,

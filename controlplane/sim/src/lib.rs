@@ -7,7 +7,7 @@
 //! | module | what it is |
 //! |---|---|
 //! | `fabric` | switches, links and hosts, and the loop that moves frames between them |
-//! | `host` | one host: its NIC, its RoCEv2 endpoint, its RDCC sender and receiver |
+//! | `host` | one host: its NIC, its RoCEv2 endpoint, and what its scheme puts beside it: RDCC's machines, SCONE's |
 //! | `workload` | batches of messages and what became of them |
 //! | `control` | the controller, its requests travelling in virtual time |
 
@@ -21,13 +21,14 @@ mod parameters;
 mod pipeline;
 pub mod report;
 mod run;
-mod scheme;
 mod summary;
 mod workload;
 
+pub use controller::topology::Scheme;
 pub use link::FRAME_OVERHEAD;
 pub use measure::QueueTrace;
 pub use pipeline::{Pipeline, PipelineError};
 pub use run::{Outcome, Progress, RunError, run};
-pub use scheme::Scheme;
-pub use summary::{Bottleneck, Messages, Quantiles, Rdcc, Reports, Slowdown, Summary, Tail};
+pub use summary::{
+    Bottleneck, Messages, Quantiles, Rdcc, Reaction, Reports, Slowdown, Steady, Summary, Tail,
+};

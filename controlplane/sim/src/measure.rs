@@ -74,6 +74,49 @@ impl QueueTrace {
     }
 }
 
+/// What each pair's receiver got, over time.
+#[derive(Clone, Debug, Default)]
+pub struct Deliveries {
+    /// By pair: (time, octets) of each frame delivered in order, in order of time.
+    frames: Vec<Vec<(Nanos, u64)>>,
+}
+
+impl Deliveries {
+    /// Of so many pairs, nothing yet.
+    pub fn new(pairs: usize) -> Self {
+        Self { frames: vec![Vec::new(); pairs] }
+    }
+
+    /// Notes that a frame of `octets` of a pair was delivered.
+    pub fn record(&mut self, pair: usize, octets: u64, now: Nanos) {
+        if let Some(frames) = self.frames.get_mut(pair) {
+            frames.push((now, octets));
+        }
+    }
+
+    /// What each pair got after the start and until the end of the given intervals, in octets.
+    pub fn octets(&self, intervals: &[(Nanos, Nanos)]) -> Vec<u64> {
+        let within = |frames: &Vec<(Nanos, u64)>| {
+            intervals
+                .iter()
+                .map(|&(from, to)| {
+                    let first = frames.partition_point(|&(at, _)| at <= from);
+                    let end = frames.partition_point(|&(at, _)| at <= to);
+                    frames.get(first..end).unwrap_or_default().iter().map(|&(_, octets)| octets).sum::<u64>()
+                })
+                .sum()
+        };
+        self.frames.iter().map(within).collect()
+    }
+}
+
+/// Jain's fairness index of shares: 1 when all are equal, 1/n when one of n has everything; not a number for none.
+pub fn jain(shares: &[u64]) -> f64 {
+    let sum: f64 = shares.iter().map(|&share| share as f64).sum();
+    let squares: f64 = shares.iter().map(|&share| (share as f64).powi(2)).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
+
 /// The value below which `percent` per cent of `sorted` lie (nearest rank); not a number for an empty slice.
 pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     if sorted.is_empty() {
@@ -114,6 +157,25 @@ mod tests {
     fn thinning_keeps_the_peak() {
         let thin = trace().envelope(Nanos(0), Nanos(40), 2);
         assert_eq!(thin, [(Nanos(0), 0, 100), (Nanos(20), 0, 400)]);
+    }
+
+    #[test]
+    fn deliveries_are_summed_within_intervals() {
+        let mut deliveries = Deliveries::new(2);
+        for (pair, octets, at) in [(0, 10, 1), (1, 100, 1), (0, 20, 2), (0, 40, 3), (1, 200, 9)] {
+            deliveries.record(pair, octets, Nanos(at));
+        }
+        assert_eq!(deliveries.octets(&[(Nanos(1), Nanos(3))]), [60, 0], "after the start, until the end");
+        assert_eq!(deliveries.octets(&[(Nanos(0), Nanos(1)), (Nanos(8), Nanos(9))]), [10, 300]);
+        assert_eq!(deliveries.octets(&[]), [0, 0]);
+    }
+
+    #[test]
+    fn jains_index_is_1_for_equal_shares_and_1_over_n_for_one_that_has_all() {
+        assert!((jain(&[7, 7, 7]) - 1.0).abs() < 1e-9);
+        assert!((jain(&[9, 0, 0]) - 1.0 / 3.0).abs() < 1e-9);
+        assert!((jain(&[1, 3]) - 0.8).abs() < 1e-9);
+        assert!(jain(&[]).is_nan());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rdcc::sender::SenderConfig;
 use wire::units::{MbitPerSec, Nanos, Octets};
 
 use crate::link::Link;
-use crate::scheme::Scheme;
+use controller::topology::Scheme;
 
 /// The configuration of a host's RDCC sender.
 pub fn sender(topology: &Topology, uplink: &Link, scheme: Scheme) -> SenderConfig {

@@ -6,8 +6,8 @@ use wire::units::Nanos;
 use crate::fabric::Fabric;
 use crate::measure::QueueTrace;
 use crate::pipeline::Pipeline;
-use crate::scheme::Scheme;
 use crate::summary::Summary;
+use controller::topology::Scheme;
 
 /// Batches done, for a progress bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

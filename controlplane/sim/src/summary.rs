@@ -5,7 +5,7 @@ use serde::Serialize;
 /// One run's figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// The scheme that ran: `none`, `rdcc` or `rdcc+crn`.
+    /// The scheme that ran, by its name in topology files.
     pub scheme: &'static str,
     /// The seed of every random choice.
     pub seed: u64,
@@ -15,6 +15,11 @@ pub struct Summary {
     pub goodput_mbps: f64,
     /// The bottleneck queue that the topology names.
     pub bottleneck: Bottleneck,
+    /// How fast the senders reacted to the first congestion there.
+    pub reaction: Reaction,
+    /// While all senders were sending and had had time to settle: the later half of each batch until its first message of
+    /// the largest size completed.
+    pub steady: Steady,
     /// Reports that the switches sent, read from their counters over P4Runtime.
     pub reports: Reports,
     /// The receivers' credit accounting; all zero where RDCC doesn't run.
@@ -78,6 +83,23 @@ pub struct Bottleneck {
     pub utilisation: f64,
 }
 
+/// The first reaction to congestion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Reaction {
+    /// From the first dequeue above `B_th` to the first sender whose rate fell below its link's, in microseconds; `null` where
+    /// the queue stayed below or no sender has a rate.
+    pub first_cut_us: Option<f64>,
+}
+
+/// What senders settle at; `null` in JSON where no batch got so far.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Steady {
+    /// The time-weighted mean occupancy of the bottleneck queue, in octets.
+    pub queue_mean_octets: f64,
+    /// Jain's index of what the pairs' receivers got.
+    pub fairness: f64,
+}
+
 /// Congestion reports.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Reports {
@@ -85,6 +107,8 @@ pub struct Reports {
     pub congestion_to_receiver: u64,
     /// `CONGESTION_REPORT`s about unscheduled traffic.
     pub congestion_to_sender: u64,
+    /// Rate Advice (SCONE, Solution 1).
+    pub rate_advice: u64,
     /// Reports held back by a flow's interval or a port's limit.
     pub suppressed: u64,
 }

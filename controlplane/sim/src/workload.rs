@@ -39,6 +39,8 @@ pub struct Batches {
     completed_octets: u64,
     intervals: Vec<(Nanos, Nanos)>,
     utilisations: Vec<f64>,
+    /// The later half of each batch's time until its first large message completed.
+    steady: Vec<(Nanos, Nanos)>,
 }
 
 /// The batch that is running.
@@ -48,6 +50,8 @@ struct Batch {
     /// The first grant or the first arrival of data: from here on the link could have been busy.
     first_activity: Option<Nanos>,
     open: usize,
+    /// No message of the largest shape has completed.
+    all_sending: bool,
     delivered_link_octets: u64,
 }
 
@@ -74,6 +78,7 @@ impl Batches {
             completed_octets: 0,
             intervals: Vec::new(),
             utilisations: Vec::new(),
+            steady: Vec::new(),
         }
     }
 
@@ -87,8 +92,13 @@ impl Batches {
             .flat_map(|pair| (0..self.shapes.len()).map(move |shape| Transfer { pair, shape }))
             .collect();
         self.last_delivery = now;
-        self.running =
-            Some(Batch { start: now, first_activity: None, open: transfers.len(), delivered_link_octets: 0 });
+        self.running = Some(Batch {
+            start: now,
+            first_activity: None,
+            open: transfers.len(),
+            all_sending: true,
+            delivered_link_octets: 0,
+        });
         Some(transfers)
     }
 
@@ -120,6 +130,10 @@ impl Batches {
         let slowdown = time.0 as f64 / self.ideals[transfer.shape].0 as f64;
         self.completions.push(Completion { mode: shape.mode, time, slowdown });
         self.completed_octets += shape.size;
+        if batch.all_sending && self.shapes.iter().all(|other| other.size <= shape.size) {
+            batch.all_sending = false;
+            self.steady.push((batch.start + Nanos((now - batch.start).0 / 2), now));
+        }
         batch.open -= 1;
         if batch.open > 0 {
             return false;
@@ -130,6 +144,12 @@ impl Batches {
         self.intervals.push((batch.start, now));
         self.running = None;
         true
+    }
+
+    /// When all senders were sending and had time to settle: the later half of each batch until its first message of the
+    /// largest size completed.
+    pub fn steady(&self) -> &[(Nanos, Nanos)] {
+        &self.steady
     }
 
     /// (completed, planned) batches.

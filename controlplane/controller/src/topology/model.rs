@@ -393,12 +393,63 @@ pub struct MessageShape {
     pub mode: Mode,
 }
 
+/// What endpoints do about congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scheme {
+    /// Line rate and go-back-N: nobody slows down for anything.
+    None,
+    /// RDCC's budget and grants, deaf to ECN, delay and reports.
+    Rdcc,
+    /// RDCC's budget and grants, and the switches' reports heard.
+    RdccCrn,
+    /// DCQCN: rates cut by CNPs.
+    Dcqcn,
+    /// DCQCN, and the switches' Rate Advice as a bound besides (SCONE, Solution 1).
+    DcqcnAdvice,
+}
+
+impl Scheme {
+    /// What is compared where the file says nothing.
+    pub const DEFAULT: [Self; 3] = [Self::None, Self::Rdcc, Self::RdccCrn];
+
+    /// The name in the file, on the command line and in the figures.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Rdcc => "rdcc",
+            Self::RdccCrn => "rdcc+crn",
+            Self::Dcqcn => "dcqcn",
+            Self::DcqcnAdvice => "dcqcn+advice",
+        }
+    }
+
+    /// Whether messages wait for credit.
+    pub const fn uses_credit(self) -> bool {
+        matches!(self, Self::Rdcc | Self::RdccCrn)
+    }
+
+    /// Whether endpoints act on `CONGESTION_REPORT`s.
+    pub const fn hears_reports(self) -> bool {
+        matches!(self, Self::RdccCrn)
+    }
+
+    /// Whether rates follow CNPs.
+    pub const fn uses_dcqcn(self) -> bool {
+        matches!(self, Self::Dcqcn | Self::DcqcnAdvice)
+    }
+
+    /// Whether senders take Rate Advice.
+    pub const fn takes_advice(self) -> bool {
+        matches!(self, Self::DcqcnAdvice)
+    }
+}
+
 /// Traffic: in each batch every sender sends each of the messages to its receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Workload {
     /// Its name.
     pub name: String,
-    /// (sender, receiver) by host name: all senders to the one receiver, or pairwise.
+    /// (sender, receiver) by host name: all senders to the one receiver, pairwise, or the one sender to all receivers.
     pub pairs: Vec<(String, String)>,
     /// How many batches.
     pub batches: u32,
@@ -410,6 +461,8 @@ pub struct Workload {
     pub messages: Vec<MessageShape>,
     /// The switch port whose queue the figures are about.
     pub bottleneck: PortRef,
+    /// What a simulation compares, in this order.
+    pub schemes: Vec<Scheme>,
 }
 
 impl Topology {

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::decode::{Int, Located, Named};
-use super::model::{AclAction, Mode, Role, Shape, Target, Trust};
+use super::model::{AclAction, Mode, Role, Scheme, Shape, Target, Trust};
 use super::quantity::{Rate, Size, Time};
 use super::shape::{choice, mapping};
 use super::values::{Address, Endpoint, LinkDelay, Mac, Prefix, Protocol, QueueSize};
@@ -410,7 +410,7 @@ mapping! {
             name: Located<String> = "incast";
             /// Hosts that send.
             senders: Located<Vec<Located<String>>> = "[h1, h2]";
-            /// One host that all send to, or as many as there are senders, pairwise.
+            /// One host that all send to, or as many as there are senders, pairwise; or several hosts that one sender sends to.
             receivers: Located<Vec<Located<String>>> = "[h3]";
             /// The messages of each sender in each batch.
             messages: Located<Vec<Message>> = "[{ size: 1MiB, mode: scheduled }]";
@@ -424,6 +424,8 @@ mapping! {
             gap: Time;
             /// RDMA payload of a full packet; default 4096B.
             payload: Located<Size>;
+            /// What a simulation compares; default [none, rdcc, rdcc+crn].
+            schemes: Located<Vec<Located<SchemeName>>>;
         }
     }
 }
@@ -448,6 +450,17 @@ choice! {
         "control" => Role::Control,
         "none" => Role::None,
     } -> Role
+}
+
+choice! {
+    /// What endpoints do about congestion.
+    enum SchemeName = "a scheme" {
+        "none" => Scheme::None,
+        "rdcc" => Scheme::Rdcc,
+        "rdcc+crn" => Scheme::RdccCrn,
+        "dcqcn" => Scheme::Dcqcn,
+        "dcqcn+advice" => Scheme::DcqcnAdvice,
+    } -> Scheme
 }
 
 choice! {

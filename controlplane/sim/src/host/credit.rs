@@ -13,7 +13,7 @@ use wire::units::{Nanos, Octets};
 use super::nic::Nic;
 use crate::parameters;
 use crate::run::RunError;
-use crate::scheme::Scheme;
+use controller::topology::Scheme;
 
 /// The RDCC machines of a host.
 #[derive(Debug)]
@@ -41,6 +41,11 @@ impl Credit {
         Ok(Self { sender, receiver, port: topology.domain.ports.rdcc })
     }
 
+    /// RDCC's UDP port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// The receiver's counters.
     pub fn receiver_stats(&self) -> ReceiverStats {
         self.receiver.stats()
@@ -48,7 +53,7 @@ impl Credit {
 
     /// Makes the association with a receiver, before the queue pairs: sequence numbers are kept in it.
     pub fn associate(&mut self, peer: SocketAddr, now: Nanos) -> Result<(), String> {
-        self.sender.associate(peer, now).map(|_| ()).map_err(|error| error.to_string())
+        self.sender.associate(peer, now).map(drop).map_err(|error| error.to_string())
     }
 
     /// The sequence number that the queue pair's next message will have.
@@ -68,7 +73,7 @@ impl Credit {
         let mut spec =
             MessageSpec::new(Octets(octets), Binding::RoceV2 { destination_qp: qp }, u64::from(qp));
         spec.allow_unscheduled = mode == Mode::Unscheduled;
-        self.sender.submit(peer, spec, now).map(|_| ()).map_err(|error| error.to_string())
+        self.sender.submit(peer, spec, now).map(drop).map_err(|error| error.to_string())
     }
 
     /// Data that the endpoint accepted of a packet from `source_port`.

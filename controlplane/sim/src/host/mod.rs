@@ -2,6 +2,7 @@
 //!
 //! The NIC sends one frame at a time: control datagrams first, then what the RoCEv2 endpoint has.
 
+mod advised;
 mod credit;
 mod nic;
 
@@ -10,16 +11,17 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use controller::topology::{self, MessageShape, Mode, Role, Topology};
 use rdcc::receiver::ReceiverStats;
-use roce::{Endpoint, QpConfig};
+use roce::{Endpoint, QpConfig, dcqcn};
 use softswitch::Packet;
 use wire::frame::{self, Ecn};
-use wire::units::Nanos;
+use wire::units::{BitPerSec, Nanos};
 
 use crate::link::Link;
 use crate::run::RunError;
-use crate::scheme::Scheme;
 use crate::workload::Transfer;
+use controller::topology::Scheme;
 
+use advised::Advised;
 use credit::Credit;
 use nic::Nic;
 
@@ -29,6 +31,9 @@ const FIRST_QP: u32 = 0x100;
 /// RoCEv2 source ports come from the dynamic range, one a queue pair, so that each is a flow of its own.
 const FIRST_SOURCE_PORT: u32 = 49_152;
 
+/// An acknowledgement that takes longer than this, and than four round-trip times, is taken for lost.
+const MIN_RETRANSMIT_TIMEOUT: Nanos = Nanos(1_000_000);
+
 /// What a host wants of the fabric.
 #[derive(Debug)]
 pub enum HostEvent {
@@ -37,7 +42,7 @@ pub enum HostEvent {
     /// A grant was sent or data arrived.
     Activity,
     /// A frame's data was delivered in order.
-    Delivered { frame_octets: u64 },
+    Delivered { pair: usize, frame_octets: u64 },
     /// A message's last octet arrived.
     Completed(Transfer),
 }
@@ -57,8 +62,13 @@ pub struct Host {
     nic: Nic,
     roce: Endpoint,
     credit: Option<Credit>,
+    retransmit_timeout: Nanos,
+    dcqcn: Option<dcqcn::Config>,
+    advised: Option<Advised>,
     rdcc_port: u16,
     timer: Option<Nanos>,
+    /// Queue pairs that this host sends on.
+    outgoing: Vec<u32>,
     incoming: BTreeMap<u32, Incoming>,
     events: VecDeque<HostEvent>,
 }
@@ -81,12 +91,18 @@ impl Host {
         let nic = Nic::new(topology, name, host)?;
         let credit =
             if scheme.uses_credit() { Some(Credit::new(topology, name, &nic, scheme, seed)?) } else { None };
+        let advised = if scheme.takes_advice() { Some(Advised::new(topology, name, &nic)?) } else { None };
+        let line_rate = BitPerSec(nic.uplink().0.rate_bps);
         Ok(Self {
             nic,
             roce: Endpoint::new(),
             credit,
+            retransmit_timeout: MIN_RETRANSMIT_TIMEOUT.max(Nanos(4 * topology.rdcc.base_rtt_ns)),
+            dcqcn: scheme.uses_dcqcn().then(|| dcqcn::Config::new(line_rate)),
+            advised,
             rdcc_port: topology.domain.ports.rdcc,
             timer: None,
+            outgoing: Vec::new(),
             incoming: BTreeMap::new(),
             events: VecDeque::new(),
         })
@@ -100,6 +116,14 @@ impl Host {
     /// The counters of the RDCC receiver, where there is one.
     pub fn receiver_stats(&self) -> Option<ReceiverStats> {
         self.credit.as_ref().map(Credit::receiver_stats)
+    }
+
+    /// Whether DCQCN or advice holds a queue pair below the link's rate.
+    pub fn is_slowed(&mut self, now: Nanos) -> bool {
+        let line_rate = BitPerSec(self.nic.uplink().0.rate_bps);
+        let roce = &mut self.roce;
+        let mut slowed = |&qp: &u32| roce.rate(qp, now).ok().flatten().is_some_and(|rate| rate < line_rate);
+        self.outgoing.iter().any(&mut slowed)
     }
 
     /// Makes the queue pairs and the association of a pair of hosts.
@@ -120,10 +144,14 @@ impl Host {
             let qp = queue_pair(pair, mode);
             hosts[from].create_qp(qp, destination, payload)?;
             hosts[to].create_qp(qp, source, payload)?;
+            hosts[from].outgoing.push(qp);
             hosts[to].incoming.insert(qp, Incoming::default());
             let first_msn = hosts[from].roce.next_msn(qp).unwrap_or(0);
             if let Some(credit) = &mut hosts[from].credit {
                 credit.set_next_msn(peer, qp, first_msn);
+            }
+            if let Some(advised) = &mut hosts[from].advised {
+                advised.add_qp(qp, destination.into(), now);
             }
         }
         Ok(())
@@ -135,6 +163,8 @@ impl Host {
             mtu: u16::try_from(payload).unwrap_or(u16::MAX),
             source_port: u16::try_from(FIRST_SOURCE_PORT + qp % ports).unwrap_or(u16::MAX),
             ack_dscp: self.nic.dscp.control,
+            retransmit_timeout: self.retransmit_timeout,
+            dcqcn: self.dcqcn,
             ..QpConfig::new(qp, qp, peer.into())
         };
         self.roce.create_qp(config).map_err(|error| self.refused(&error))
@@ -187,19 +217,22 @@ impl Host {
             let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
             self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
             while self.roce.poll_completion().is_some() {}
-        } else if parsed.datagram.destination_port == self.rdcc_port {
-            let from = SocketAddr::new(parsed.datagram.source.into(), parsed.datagram.source_port);
-            if let Some(credit) = &mut self.credit {
-                credit.take_datagram(from, parsed.payload_head, now);
-            }
+            return;
+        }
+        let from = SocketAddr::new(parsed.datagram.source.into(), parsed.datagram.source_port);
+        let port = parsed.datagram.destination_port;
+        if let Some(credit) = self.credit.as_mut().filter(|credit| credit.port() == port) {
+            credit.take_datagram(from, parsed.payload_head, now);
+        } else if let Some(advised) = self.advised.as_mut().filter(|advised| advised.port() == port) {
+            advised.take_datagram(from, parsed.payload_head, now);
         }
     }
 
     /// Data that the endpoint accepted from the frame that just came.
     fn take_data(&mut self, frame_octets: u64, source_port: u16, now: Nanos) {
-        let mut delivered = false;
+        let mut delivered = None;
         while let Some(received) = self.roce.poll_receive() {
-            delivered = true;
+            delivered = Some(pair_of(received.qp));
             let incoming = self.incoming.entry(received.qp).or_default();
             incoming.received += u64::from(received.octets);
             while let Some(&(end, transfer)) = incoming.ends.front() {
@@ -213,9 +246,9 @@ impl Host {
                 credit.take_data(&received, source_port, now);
             }
         }
-        if delivered {
+        if let Some(pair) = delivered {
             // Before the completion that it may have caused, or the batch would end without this frame.
-            self.events.push_front(HostEvent::Delivered { frame_octets });
+            self.events.push_front(HostEvent::Delivered { pair, frame_octets });
             self.events.push_front(HostEvent::Activity);
         }
     }
@@ -237,6 +270,9 @@ impl Host {
             && credit.work(&mut self.nic, &mut self.roce, now)
         {
             self.events.push_back(HostEvent::Activity);
+        }
+        if let Some(advised) = &mut self.advised {
+            advised.work(&mut self.roce, now);
         }
         if self.nic.is_free(now)
             && let Some(frame) = self.next_frame(now)
@@ -260,7 +296,11 @@ impl Host {
 
     /// When the machines want to be called, if that isn't planned already.
     pub fn arm_timer(&mut self, now: Nanos) -> Option<Nanos> {
-        let next = [self.roce.poll_timeout(), self.credit.as_ref().and_then(Credit::poll_timeout)];
+        let next = [
+            self.roce.poll_timeout(),
+            self.credit.as_ref().and_then(Credit::poll_timeout),
+            self.advised.as_ref().and_then(Advised::poll_timeout),
+        ];
         // A machine that wants to be called at once is called a nanosecond later: time must move.
         let at = next.into_iter().flatten().min()?.max(now + Nanos(1));
         if self.timer.is_some_and(|planned| planned <= at) {
@@ -278,6 +318,11 @@ impl Host {
         }
         false
     }
+}
+
+/// The pair that a queue pair belongs to.
+fn pair_of(qp: u32) -> usize {
+    (qp.saturating_sub(FIRST_QP) / 2) as usize
 }
 
 fn queue_pair(pair: usize, mode: Mode) -> u32 {

@@ -6,7 +6,8 @@ use super::super::decode::{Located, Problems};
 use super::super::fabric::Fabric;
 use super::super::values::{self, EndpointPort};
 use super::super::{
-    Domain, MessageShape, Mode, PortRef, Problem, REPORT_QUEUE, RdccParams, Role, Size, Span, Workload, raw,
+    Domain, MessageShape, Mode, PortRef, Problem, REPORT_QUEUE, RdccParams, Role, Scheme, Size, Span,
+    Workload, raw,
 };
 use super::nodes::Nodes;
 
@@ -98,6 +99,7 @@ fn workload(
                 .hint("possible: 256B, 512B, 1024B, 2048B, 4096B"),
         );
     }
+    let schemes = schemes(raw, domain, problems);
     let bottleneck = raw.bottleneck.as_ref().and_then(|end| bottleneck(end, nodes, problems));
     Some(Workload {
         name: raw.name.as_ref()?.value.clone(),
@@ -107,7 +109,40 @@ fn workload(
         payload,
         messages: messages?,
         bottleneck: bottleneck?,
+        schemes: schemes?,
     })
+}
+
+/// Advice that no switch sends can't be taken.
+fn schemes(raw: &raw::Workload, domain: &Domain, problems: &mut Problems) -> Option<Vec<Scheme>> {
+    let Some(given) = &raw.schemes else { return Some(Scheme::DEFAULT.to_vec()) };
+    let before = problems.0.len();
+    if given.value.is_empty() {
+        problems.push(
+            Problem::error("topology::schemes", "nothing is compared")
+                .at(given.span, "")
+                .hint("name at least one, or leave `schemes` out"),
+        );
+    }
+    let mut schemes = Vec::new();
+    for scheme in &given.value {
+        if scheme.value.0.takes_advice() && domain.reports.rate_advice.is_none() {
+            problems.push(
+                Problem::error("topology::schemes", "no switch sends Rate Advice")
+                    .at(scheme.span, "takes it")
+                    .hint("add `rate_advice` to `domain.reports`"),
+            );
+        }
+        if schemes.contains(&scheme.value.0) {
+            problems.push(
+                Problem::error("topology::schemes", format!("`{}` is there twice", scheme.value.0.name()))
+                    .at(scheme.span, "again here")
+                    .hint("name each scheme once"),
+            );
+        }
+        schemes.push(scheme.value.0);
+    }
+    (problems.0.len() == before).then_some(schemes)
 }
 
 fn pairs(raw: &raw::Workload, nodes: &Nodes, problems: &mut Problems) -> Option<Vec<(String, String)>> {
@@ -126,17 +161,18 @@ fn pairs(raw: &raw::Workload, nodes: &Nodes, problems: &mut Problems) -> Option<
         );
         return None;
     }
-    if to != 1 && to != from {
+    if to == 0 || (to != from && to != 1 && from != 1) {
         problems.push(
             Problem::error("topology::receivers", format!("{from} senders and {to} receivers don't pair up"))
                 .at(receivers.span, format!("{to} here"))
                 .at(senders.span, format!("{from} here"))
-                .hint("give one receiver for all, or as many as there are senders"),
+                .hint("give one receiver for all, as many as there are senders, or several for one sender"),
         );
         return None;
     }
-    let mut pairs = Vec::with_capacity(from);
-    for (index, sender) in senders.value.iter().enumerate() {
+    let mut pairs = Vec::with_capacity(from.max(to));
+    for index in 0..from.max(to) {
+        let sender = senders.value.get(if from == 1 { 0 } else { index })?;
         let receiver = receivers.value.get(if to == 1 { 0 } else { index })?;
         if sender.value == receiver.value {
             problems.push(
@@ -161,7 +197,8 @@ fn reachable(
     problems: &mut Problems,
 ) {
     let mut distances = HashMap::new();
-    for ((from, to), sender) in pairs.iter().zip(&senders.value) {
+    for (index, (from, to)) in pairs.iter().enumerate() {
+        let Some(sender) = senders.value.get(index).or(senders.value.first()) else { continue };
         let (Some(source), Some(destination)) = (nodes.hosts.get(from), nodes.hosts.get(to)) else {
             continue;
         };

@@ -1,0 +1,57 @@
+//! What Rate Advice adds to DCQCN (SCONE, Solution 1), in the two deployments that the document describes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use controller::topology::{self, Scheme, Topology};
+use sim::{Pipeline, Summary};
+
+fn load(name: &str) -> Topology {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies").join(name);
+    topology::load(&path).unwrap()
+}
+
+/// DCQCN alone, and with advice.
+fn compare(topology: &Topology) -> [Summary; 2] {
+    let pipeline = Pipeline::built_in().unwrap();
+    [Scheme::Dcqcn, Scheme::DcqcnAdvice]
+        .map(|scheme| sim::run(topology, &pipeline, scheme, 1, &mut |_| {}).unwrap().summary)
+}
+
+/// What holds in both deployments: no loss where DCQCN alone loses, a queue at its threshold, and equal shares.
+fn advice_helps(alone: &Summary, advised: &Summary) {
+    assert_eq!(alone.messages.completed, alone.messages.sent, "{alone:#?}");
+    assert_eq!(advised.messages.completed, advised.messages.sent, "{advised:#?}");
+    assert!(alone.bottleneck.drops > 0, "{alone:#?}");
+    assert_eq!(advised.bottleneck.drops, 0, "{advised:#?}");
+    assert!(advised.reports.rate_advice > 0, "{advised:#?}");
+    let bound = 1.25 * advised.bottleneck.b_th_octets as f64;
+    assert!(advised.steady.queue_mean_octets <= bound, "{advised:#?}");
+    assert!(advised.steady.fairness >= 0.95, "{advised:#?}");
+}
+
+/// Within a data center: the first sender slows down before DCQCN could know.
+#[test]
+fn a_congested_uplink_advises_its_senders_within_a_round_trip() {
+    let topology = load("scone-uplink.yaml");
+    let [alone, advised] = compare(&topology);
+    advice_helps(&alone, &advised);
+    let base_rtt_us = topology.rdcc.base_rtt_ns as f64 / 1000.0;
+    let [alone, advised] = [alone, advised].map(|summary| summary.reaction.first_cut_us.unwrap());
+    assert!(advised < 0.6 * base_rtt_us, "{advised} us of {base_rtt_us} us");
+    assert!(advised < alone, "{advised} us with advice, {alone} us without");
+}
+
+/// Across data centers: the gateway near the source answers in less than a millisecond and its distance; DCQCN takes the
+/// WAN's round trip.
+#[test]
+fn a_gateway_near_the_source_answers_at_once() {
+    let topology = load("scone-wan.yaml");
+    let [alone, advised] = compare(&topology);
+    advice_helps(&alone, &advised);
+    let distance_us = topology.links[0].delay_ns as f64 / 1000.0;
+    let [alone, advised] = [alone, advised].map(|summary| summary.reaction.first_cut_us.unwrap());
+    assert!(advised < 1000.0 + distance_us, "{advised} us");
+    assert!(alone > 20_000.0, "{alone} us: DCQCN waits for the WAN");
+}
