@@ -5,13 +5,14 @@ TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
 CRN = $(CARGO) run --locked --quiet -p crn --
 FIGURES = target/figures
 
-.PHONY: help run test bench bmv2-tests lint docs generate check-generated figures p4 clean
+.PHONY: help run test bench soak bmv2-tests lint docs generate check-generated figures p4 clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
 	@echo "make test             all tests that need nothing but Rust; those for absent targets are listed as absent"
 	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
-	@echo "make bench            speed of the controller at scale, and of the codes beside ISA-L"
+	@echo "make bench            speed of the controller at scale, of the codes beside ISA-L, and of softswitch"
+	@echo "make soak             10^8 packets through softswitch without a single allocation (minutes)"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
@@ -30,6 +31,10 @@ bmv2-tests:
 bench:
 	$(CARGO) run --locked --release -p controller --example scale
 	$(CARGO) run --locked --release -p crem --example isal
+	$(CARGO) run --locked --release -p softswitch --example bench
+
+soak:
+	ALLOCATION_PACKETS=100000000 $(CARGO) test --locked --release -p softswitch --test allocations
 
 lint:
 	$(CARGO) fmt --all --check

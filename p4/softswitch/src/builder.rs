@@ -45,6 +45,8 @@ pub(crate) struct Builder {
     pub externs: Vec<Extern>,
     pub indexed: Vec<Indexed>,
     pub consts: Vec<u64>,
+    /// Destination and source of the copies of [`Op::Copies`].
+    pub copies: Vec<(Slot, Slot)>,
     const_slots: HashMap<Vec<u64>, Slot>,
     temp_base: Slot,
     temp_room: Slot,
@@ -64,6 +66,10 @@ impl Builder {
         self.temps += size32(n);
         self.temps_needed = self.temps_needed.max(self.temps);
         slot
+    }
+
+    pub(crate) fn is_temp(&self, slot: Slot) -> bool {
+        (self.temp_base..self.temp_base + self.temp_room).contains(&slot)
     }
 
     /// Forgets the temporaries: a statement ended.
@@ -100,6 +106,29 @@ impl Builder {
         let here = self.pc();
         if let Some(to) = self.ops[at as usize].target() {
             *to = here;
+        }
+    }
+
+    /// Everything has been emitted: jumps out of the pipelines get a return to lead to, and those that lead back say so.
+    pub(crate) fn finish_jumps(&mut self) {
+        let last = self.pc();
+        self.emit(Op::Return);
+        for at in 0..self.ops.len() {
+            let end = self.pc();
+            let plain = matches!(self.ops[at], Op::Jump { .. });
+            let Some(to) = self.ops[at].target() else { continue };
+            if *to as usize > at {
+                *to = last.min(*to);
+                continue;
+            }
+            let back = Op::Back { to: *to };
+            if plain {
+                self.ops[at] = back;
+            } else {
+                // Forward to the end, and from there back.
+                *to = end;
+                self.emit(back);
+            }
         }
     }
 

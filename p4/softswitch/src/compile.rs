@@ -3,6 +3,7 @@
 mod calculations;
 mod control;
 mod flow;
+mod optimise;
 mod parser;
 mod primitives;
 
@@ -124,12 +125,13 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         let start = primitives::action(&context, &mut builder, a, info)?;
         action_codes.push(start..builder.pc());
     }
-    let calculations = calculations::all(&context)?;
+    let calculations = calculations::all(&context, &mut builder)?;
     let parser = parser::parser(&context, &mut builder)?;
     let control = control::pipelines(&context, &mut builder, &action_infos, &action_codes)?;
     let checksums = calculations::checksums(&context, &mut builder)?;
     let (emit, deparser_code) = parser::deparser(&context, &mut builder)?;
 
+    builder.finish_jumps();
     let temps = builder.temps_needed;
     let mut frame = vec![0u64; (param_base + size32(param_slots) + temp_room) as usize];
     for h in &layout.headers {
@@ -144,6 +146,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         frame,
         standard,
         ops: builder.ops,
+        copies: builder.copies,
         wide: builder.wide,
         externs: builder.externs,
         indexed: builder.indexed,
@@ -173,7 +176,10 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         action_codes: action_codes.iter().map(|code| code.start).collect(),
         action_infos,
         calculations,
-        checksums,
+        checksums: checksums.all,
+        verify_code: checksums.verify,
+        update_code: checksums.update,
+        emit_valid: emit.iter().map(|&h| layout.headers[h].base).collect(),
         emit,
         deparser_code,
         field_lists: field_lists(&context, &root.field_lists, "field_lists")?,

@@ -10,7 +10,6 @@ mod pipeline;
 mod wide;
 
 pub(crate) use deparse::{deparse, header_octets};
-pub(crate) use hash_input::verify_checksums;
 pub(crate) use parse::parse;
 pub(crate) use pipeline::apply;
 
@@ -19,7 +18,7 @@ use crate::layout::mask;
 use crate::num::index;
 use crate::ops::Op;
 use crate::program::Program;
-use crate::state::State;
+use crate::state::{Register, State};
 
 fn signed(v: u64) -> i64 {
     v.cast_signed()
@@ -40,8 +39,8 @@ fn sign_extend(v: u64, bits: u32) -> u64 {
 
 /// Why plain instructions stopped.
 enum Stop {
-    /// At an instruction that needs more than the frame; the next one is here.
-    Effect(Op, usize),
+    /// At the instruction here, which needs more than the frame.
+    Effect(usize),
     /// At a backward jump to here.
     Back(usize),
     Return,
@@ -50,18 +49,23 @@ enum Stop {
 /// Runs code from `pc` to its return. The time is in ns.
 pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc: u32, now_ns: u64) {
     let mut pc = pc as usize;
+    // Where the pipeline goes on after the action that a table chose.
+    let mut after = None;
     loop {
-        match plain(program, &mut flight.frame, pc) {
-            Stop::Return => return,
+        match plain(program, &mut state.registers, &mut flight.frame, pc) {
+            Stop::Return => match after.take() {
+                Some(to) if !flight.exit => pc = to,
+                _ => return,
+            },
             Stop::Back(to) => {
                 if !burn(flight) {
                     return;
                 }
                 pc = to;
             }
-            Stop::Effect(op, next) => {
-                pc = next;
-                match op {
+            Stop::Effect(at) => {
+                pc = at + 1;
+                match program.ops[at] {
                     Op::Extern { p } => {
                         externs::run(program, state, flight, &program.externs[p as usize], now_ns);
                         if flight.dead {
@@ -69,11 +73,18 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
                         }
                     }
                     Op::Table { t } => {
-                        let to = pipeline::table(program, state, flight, t as usize, now_ns) as usize;
-                        if flight.exit || flight.dead || (to < pc && !burn(flight)) {
+                        let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns);
+                        let to = to as usize;
+                        if to < pc && !burn(flight) {
                             return;
                         }
-                        pc = to;
+                        pc = match action {
+                            Some(action) => {
+                                after = Some(to);
+                                action as usize
+                            }
+                            None => to,
+                        };
                     }
                     Op::EndIfExit if flight.exit => return,
                     _ => {}
@@ -83,24 +94,26 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
     }
 }
 
-/// Runs instructions that touch nothing but the frame.
+/// Runs instructions that touch nothing but the frame and small registers.
 #[allow(clippy::too_many_lines, reason = "one arm for each instruction; splitting hides the list")]
-fn plain(program: &Program, fr: &mut [u64], mut pc: usize) -> Stop {
+fn plain(program: &Program, registers: &mut [Register], fr: &mut [u64], pc: usize) -> Stop {
     let ops = &program.ops[..];
+    let from = |pc: usize| ops.get(pc..).unwrap_or_default().iter();
+    let mut code = from(pc);
     macro_rules! jump {
-        ($to:expr) => {{
-            let to = $to as usize;
-            if to < pc {
-                return Stop::Back(to);
-            }
-            pc = to;
-        }};
+        ($to:expr) => {
+            code = ops[$to as usize..].iter()
+        };
     }
     loop {
-        let Some(&op) = ops.get(pc) else { return Stop::Return };
-        pc += 1;
-        match op {
+        let Some(op) = code.next() else { return Stop::Return };
+        match *op {
             Op::Copy { d, a } => fr[d as usize] = fr[a as usize],
+            Op::Copies { first, n } => {
+                for &(d, a) in &program.copies[first as usize..(first + n) as usize] {
+                    fr[d as usize] = fr[a as usize];
+                }
+            }
             Op::CopyN { d, a, n } => fr.copy_within(a as usize..(a + n) as usize, d as usize),
             Op::Zero { d, n } => fr[d as usize..(d + n) as usize].fill(0),
             Op::Mask { d, a, bits } => fr[d as usize] = fr[a as usize] & mask(bits as usize),
@@ -173,6 +186,7 @@ fn plain(program: &Program, fr: &mut [u64], mut pc: usize) -> Stop {
                 fr[d as usize] = u64::from(fr[a..a + n] == fr[b..b + n]);
             }
             Op::Jump { to } => jump!(to),
+            Op::Back { to } => return Stop::Back(to as usize),
             Op::JumpZero { a, to } => {
                 if fr[a as usize] == 0 {
                     jump!(to);
@@ -213,8 +227,20 @@ fn plain(program: &Program, fr: &mut [u64], mut pc: usize) -> Stop {
                     jump!(to);
                 }
             }
+            Op::RegisterRead { d, i, r } => {
+                if let Some(&cell) = registers[r as usize].cells.get(fr[i as usize]) {
+                    fr[d as usize] = cell;
+                }
+            }
+            Op::RegisterWrite { a, i, r } => {
+                if let Some(cell) = registers[r as usize].cells.get_mut(fr[i as usize]) {
+                    *cell = fr[a as usize];
+                }
+            }
             Op::Return => return Stop::Return,
-            Op::Extern { .. } | Op::Table { .. } | Op::EndIfExit => return Stop::Effect(op, pc),
+            Op::Extern { .. } | Op::Table { .. } | Op::EndIfExit => {
+                return Stop::Effect(ops.len() - code.as_slice().len() - 1);
+            }
         }
     }
 }

@@ -6,11 +6,16 @@ use crate::expr::{BinOp, UnOp};
 use crate::layout::Slot;
 
 /// One instruction, 16 octets. `d` is written; `a` and `b` are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Op {
     Copy {
         d: Slot,
         a: Slot,
+    },
+    /// `n` copies, one after the other: the program's pairs from `first` on.
+    Copies {
+        first: u32,
+        n: u32,
     },
     /// `n` words.
     CopyN {
@@ -196,7 +201,11 @@ pub(crate) enum Op {
         b: Slot,
         n: u8,
     },
+    /// Forward; what leads back says so with [`Op::Back`].
     Jump {
+        to: u32,
+    },
+    Back {
         to: u32,
     },
     JumpZero {
@@ -238,6 +247,19 @@ pub(crate) enum Op {
         b: Slot,
         to: u32,
     },
+    /// Reads a cell of a register whose cells are one word and no wider than the destination; beyond the array, nothing
+    /// happens.
+    RegisterRead {
+        d: Slot,
+        i: Slot,
+        r: u32,
+    },
+    /// Writes such a cell.
+    RegisterWrite {
+        a: Slot,
+        i: Slot,
+        r: u32,
+    },
     Extern {
         p: u32,
     },
@@ -264,6 +286,91 @@ impl Op {
             | Op::JumpLtU { to, .. }
             | Op::JumpLeU { to, .. } => Some(to),
             _ => None,
+        }
+    }
+
+    /// The one word that an instruction computes, if it does nothing else.
+    pub(crate) fn result(&mut self) -> Option<&mut Slot> {
+        match self {
+            Op::Copy { d, .. }
+            | Op::Mask { d, .. }
+            | Op::Sext { d, .. }
+            | Op::Add { d, .. }
+            | Op::Sub { d, .. }
+            | Op::Mul { d, .. }
+            | Op::And { d, .. }
+            | Op::Or { d, .. }
+            | Op::Xor { d, .. }
+            | Op::Not { d, .. }
+            | Op::Shl { d, .. }
+            | Op::ShrU { d, .. }
+            | Op::ShrS { d, .. }
+            | Op::Div { d, .. }
+            | Op::Mod { d, .. }
+            | Op::Eq { d, .. }
+            | Op::LtU { d, .. }
+            | Op::LtS { d, .. }
+            | Op::LeU { d, .. }
+            | Op::LeS { d, .. }
+            | Op::LogicalNot { d, .. }
+            | Op::ToBool { d, .. }
+            | Op::UsatU { d, .. }
+            | Op::UsatS { d, .. }
+            | Op::SatU { d, .. }
+            | Op::SatS { d, .. }
+            | Op::AddI { d, .. }
+            | Op::AndI { d, .. }
+            | Op::ShlI { d, .. }
+            | Op::ShrI { d, .. } => Some(d),
+            _ => None,
+        }
+    }
+
+    /// The single words that an instruction reads, of those that compute a word, jump, or use a small register; what else
+    /// there is may read anything.
+    pub(crate) fn sources(&mut self) -> [Option<&mut Slot>; 2] {
+        match self {
+            Op::Add { a, b, .. }
+            | Op::Sub { a, b, .. }
+            | Op::Mul { a, b, .. }
+            | Op::And { a, b, .. }
+            | Op::Or { a, b, .. }
+            | Op::Xor { a, b, .. }
+            | Op::Shl { a, b, .. }
+            | Op::ShrU { a, b, .. }
+            | Op::ShrS { a, b, .. }
+            | Op::Div { a, b, .. }
+            | Op::Mod { a, b, .. }
+            | Op::Eq { a, b, .. }
+            | Op::LtU { a, b, .. }
+            | Op::LtS { a, b, .. }
+            | Op::LeU { a, b, .. }
+            | Op::LeS { a, b, .. }
+            | Op::JumpEq { a, b, .. }
+            | Op::JumpNe { a, b, .. }
+            | Op::JumpLtU { a, b, .. }
+            | Op::JumpLeU { a, b, .. }
+            | Op::RegisterWrite { a, i: b, .. } => [Some(a), Some(b)],
+            Op::Copy { a, .. }
+            | Op::Mask { a, .. }
+            | Op::Sext { a, .. }
+            | Op::Not { a, .. }
+            | Op::LogicalNot { a, .. }
+            | Op::ToBool { a, .. }
+            | Op::UsatU { a, .. }
+            | Op::UsatS { a, .. }
+            | Op::SatU { a, .. }
+            | Op::SatS { a, .. }
+            | Op::AddI { a, .. }
+            | Op::AndI { a, .. }
+            | Op::ShlI { a, .. }
+            | Op::ShrI { a, .. }
+            | Op::JumpZero { a, .. }
+            | Op::JumpNonZero { a, .. }
+            | Op::JumpEqI { a, .. }
+            | Op::JumpNeI { a, .. }
+            | Op::RegisterRead { i: a, .. } => [Some(a), None],
+            _ => [None, None],
         }
     }
 }
@@ -317,23 +424,76 @@ pub(crate) enum HeaderSel {
 pub(crate) enum Extern {
     AddHeader(HeaderSel),
     RemoveHeader(HeaderSel),
-    AssignHeader { dst: HeaderSel, src: HeaderSel },
-    Push { stack: usize, count: Slot },
-    Pop { stack: usize, count: Slot },
-    PushUnions { stack: usize, count: Slot },
-    PopUnions { stack: usize, count: Slot },
+    AssignHeader {
+        dst: HeaderSel,
+        src: HeaderSel,
+    },
+    Push {
+        stack: usize,
+        count: Slot,
+    },
+    Pop {
+        stack: usize,
+        count: Slot,
+    },
+    PushUnions {
+        stack: usize,
+        count: Slot,
+    },
+    PopUnions {
+        stack: usize,
+        count: Slot,
+    },
     Exit,
-    MarkToDrop { egress_spec: Slot, egress_spec_mask: u64, mcast_grp: Option<Slot> },
+    MarkToDrop {
+        egress_spec: Slot,
+        egress_spec_mask: u64,
+        mcast_grp: Option<Slot>,
+    },
     Truncate(Slot),
-    Clone { session: Slot, list: Slot },
+    Clone {
+        session: Slot,
+        list: Slot,
+    },
     Resubmit(Slot),
     Recirculate(Slot),
     Digest(Slot),
-    Hash { d: Slot, base: Slot, calculation: usize, size: Slot },
-    Random { d: Slot, low: Slot, high: Slot },
-    Count { counter: usize, index: Slot },
-    Meter { meter: usize, index: Slot, d: Slot },
-    RegisterRead { d: Slot, limbs: usize, bits: usize, signed: bool, register: usize, index: Slot },
-    RegisterWrite { a: Slot, register: usize, index: Slot },
+    Hash {
+        d: Slot,
+        base: Slot,
+        calculation: usize,
+        size: Slot,
+    },
+    Random {
+        d: Slot,
+        low: Slot,
+        high: Slot,
+    },
+    Count {
+        counter: usize,
+        index: Slot,
+    },
+    Meter {
+        meter: usize,
+        index: Slot,
+        d: Slot,
+    },
+    RegisterRead {
+        d: Slot,
+        limbs: usize,
+        bits: usize,
+        signed: bool,
+        register: usize,
+        index: Slot,
+    },
+    RegisterWrite {
+        a: Slot,
+        register: usize,
+        index: Slot,
+    },
     Assert(Slot),
+    /// Compares a checksum of the program's list with what it should be.
+    Verify(usize),
+    /// Sets a checksum.
+    Update(usize),
 }

@@ -12,13 +12,11 @@ use crate::control::{ActionInfo, ArrayInfo, ProfileInfo, TableInfo, ValueSetInfo
 use crate::layout::Slot;
 pub use crate::load_error::LoadError;
 use crate::ops::{Extern, Indexed, Op, WideOp};
-#[cfg(test)]
-pub(crate) use chunks::chunks;
-pub(crate) use chunks::{Chunk, of_fields};
+pub(crate) use chunks::{Chunk, chunks, of_fields};
 pub(crate) use parser::{Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, State, Step, ValueSet};
 pub(crate) use shapes::{
     Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, HeaderShape, Input, KeyField,
-    MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, SumPiece, TableShape,
+    KeyWord, MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, SumPiece, TableShape,
 };
 
 /// Nothing follows: the pipeline ends.
@@ -33,6 +31,8 @@ pub struct Program {
     pub(crate) frame: Vec<u64>,
     pub(crate) standard: Standard,
     pub(crate) ops: Vec<Op>,
+    /// Destinations and sources of [`Op::Copies`].
+    pub(crate) copies: Vec<(Slot, Slot)>,
     pub(crate) wide: Vec<WideOp>,
     pub(crate) externs: Vec<Extern>,
     pub(crate) indexed: Vec<Indexed>,
@@ -48,7 +48,12 @@ pub struct Program {
     pub(crate) action_infos: Vec<ActionInfo>,
     pub(crate) calculations: Vec<Calculation>,
     pub(crate) checksums: Vec<Checksum>,
+    /// Code that compares checksums after the parser, and that sets them before the deparser.
+    pub(crate) verify_code: Option<u32>,
+    pub(crate) update_code: Option<u32>,
     pub(crate) emit: Vec<usize>,
+    /// Slots of the validity of those to emit.
+    pub(crate) emit_valid: Vec<Slot>,
     pub(crate) deparser_code: Option<u32>,
     pub(crate) field_lists: HashMap<u32, Vec<FieldCopy>>,
     pub(crate) digests: HashMap<u32, Vec<FieldCopy>>,

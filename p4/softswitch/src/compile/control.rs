@@ -15,7 +15,7 @@ use crate::expr::{hex, pair};
 use crate::json::{DefaultEntry, Entry, EntryKey, Pipeline, Table};
 use crate::layout::mask;
 use crate::load_error::{LoadError, Within};
-use crate::program::{Control, DirectMeter, END, KeyField, Next, TableShape};
+use crate::program::{Control, DirectMeter, END, KeyField, KeyWord, Next, TableShape};
 use crate::value::Value;
 
 /// Compiles ingress and egress.
@@ -45,7 +45,7 @@ pub(crate) fn pipelines(
                 None => None,
                 Some(s) => {
                     let at = format!("{at}/action_profiles/{}", profile.name);
-                    Some(calculations::calculation(context, &s.algo, &s.input).within(&at)?)
+                    Some(calculations::calculation(context, builder, &s.algo, &s.input).within(&at)?)
                 }
             };
             control.selectors.push(selector);
@@ -82,7 +82,7 @@ fn pipeline(
     };
     for t in &p.tables {
         let at = format!("tables/{}", t.name);
-        let (shape, info) = table(context, actions, t, control, &find).within(&at)?;
+        let (shape, info) = table(context, builder, actions, t, control, &find).within(&at)?;
         nodes.push(node_of(t, &shape, control.tables.len()));
         control.tables.push(shape);
         control.table_infos.push(info);
@@ -127,12 +127,13 @@ fn action_index(context: &Context, id: u64) -> Result<usize, LoadError> {
 
 fn table(
     context: &Context,
+    builder: &mut Builder,
     actions: &[ActionInfo],
     t: &Table,
     control: &Control,
     find: &impl Fn(Option<&str>) -> Result<u32, LoadError>,
 ) -> Result<(TableShape, TableInfo), LoadError> {
-    let (key, words, infos) = key(context, t)?;
+    let Key { fields, moves, words, infos } = key(context, builder, t)?;
     let mut ids = Vec::new();
     for &id in &t.action_ids {
         ids.push(ActionId(action_index(context, id)?));
@@ -183,7 +184,8 @@ fn table(
         needs_priority,
     };
     let shape = TableShape {
-        key,
+        key: fields,
+        key_words: moves.into(),
         words,
         next,
         base_next: find(t.base_default_next.as_deref())?,
@@ -195,8 +197,16 @@ fn table(
     Ok((shape, info))
 }
 
-fn key(context: &Context, t: &Table) -> Result<(Vec<KeyField>, usize, Vec<KeyInfo>), LoadError> {
-    let (mut fields, mut infos) = (Vec::new(), Vec::new());
+/// A table's key: as the controller sees it, and as it is packed.
+struct Key {
+    fields: Vec<KeyField>,
+    moves: Vec<KeyWord>,
+    words: usize,
+    infos: Vec<KeyInfo>,
+}
+
+fn key(context: &Context, builder: &mut Builder, t: &Table) -> Result<Key, LoadError> {
+    let (mut fields, mut moves, mut infos) = (Vec::new(), Vec::new(), Vec::new());
     let (mut words, mut lpms) = (0, 0);
     // The word that small fields are being packed into, and its bits in use.
     let mut open: Option<(usize, usize)> = None;
@@ -249,18 +259,27 @@ fn key(context: &Context, t: &Table) -> Result<(Vec<KeyField>, usize, Vec<KeyInf
         let json_mask = match k.mask.as_deref() {
             None => None,
             Some(text) => {
-                let big =
-                    Big::from_hex(text).ok_or_else(|| LoadError::new("key", format!("mask {text:?}")))?;
-                Some((0..limbs).map(|i| big.limb(i) & mask(bits - i * 64)).collect())
+                Some(Big::from_hex(text).ok_or_else(|| LoadError::new("key", format!("mask {text:?}")))?)
             }
         };
-        fields.push(KeyField { slot, valid, bits, kind, word, shift: size32(used), mask: json_mask });
+        let valid = valid.unwrap_or_else(|| builder.constant(&[1]));
+        for i in 0..limbs {
+            let kept = json_mask.as_ref().map_or(u64::MAX, |m| m.limb(i));
+            moves.push(KeyWord {
+                slot: slot + size32(i),
+                valid,
+                word: word + i,
+                shift: size32(used),
+                mask: mask(bits - i * 64) & kept,
+            });
+        }
+        fields.push(KeyField { bits, kind, word, shift: size32(used) });
         infos.push(KeyInfo { name: k.name.clone().unwrap_or(name), width: bits, kind });
     }
     if lpms > 1 {
         return Err(LoadError::new("key", "two lpm fields in one table"));
     }
-    Ok((fields, words, infos))
+    Ok(Key { fields, moves, words, infos })
 }
 
 fn next(

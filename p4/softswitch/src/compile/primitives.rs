@@ -28,6 +28,7 @@ pub(crate) fn action(
     let reader = Reader { layout: context.layout, params: &params };
     let start = builder.pc();
     body(context, builder, &reader, &action.primitives).within(&format!("actions/{}", action.name))?;
+    super::optimise::action(builder, start);
     Ok(start)
 }
 
@@ -305,7 +306,7 @@ fn primitive(
             let place = reader.place(dst)?;
             let register = find(&context.registers, named(register, "register_array")?, "register array")?;
             let index = builder.amount(&reader.data(index)?)?;
-            read_register(builder, &place, register, index)
+            read_register(builder, &place, (register, context.register_arrays[register].width), index)
         }
         "register_write" => {
             let [register, index, src] = params(p)?;
@@ -313,7 +314,11 @@ fn primitive(
             let index = builder.amount(&reader.data(index)?)?;
             let width = context.register_arrays[register].width;
             let a = builder.limbs(&reader.data(src)?, width, None)?;
-            builder.call(Extern::RegisterWrite { a, register, index });
+            if width <= 64 {
+                builder.emit(Op::RegisterWrite { a, i: index, r: size32(register) });
+            } else {
+                builder.call(Extern::RegisterWrite { a, register, index });
+            }
             Ok(())
         }
         // The text goes to a log that a switch in virtual time doesn't have; its arguments have no effects.
@@ -346,11 +351,15 @@ fn check_list(context: &Context, p: &Primitive, parameter: usize) -> Result<(), 
 fn read_register(
     builder: &mut Builder,
     place: &Place,
-    register: usize,
+    (register, width): (usize, usize),
     index: Slot,
 ) -> Result<(), LoadError> {
     let (limbs, bits, signed) = (place.limbs(), place.width, place.signed);
     if place.index.is_none() {
+        if limbs == 1 && width <= bits && !signed {
+            builder.emit(Op::RegisterRead { d: place.base, i: index, r: size32(register) });
+            return Ok(());
+        }
         builder.call(Extern::RegisterRead { d: place.base, limbs, bits, signed, register, index });
         return Ok(());
     }

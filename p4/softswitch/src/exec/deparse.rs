@@ -9,24 +9,28 @@ use crate::state::State;
 
 /// Octets that the valid headers would take.
 pub(crate) fn header_octets(program: &Program, flight: &Flight) -> usize {
-    let shapes = program.emit.iter().map(|&h| &program.headers[h]);
-    shapes.filter(|h| headers::is_valid(h, &flight.frame)).map(|h| headers::octets(h, &flight.frame)).sum()
+    valid(program, &flight.frame).map(|h| headers::octets(&program.headers[h], &flight.frame)).sum()
+}
+
+/// The valid headers, in the order in which they leave.
+fn valid<'a>(program: &'a Program, frame: &'a [u64]) -> impl Iterator<Item = usize> + 'a {
+    let all = program.emit_valid.iter().zip(&program.emit);
+    all.filter(|&(&valid, _)| frame[valid as usize] != 0).map(|(_, &h)| h)
 }
 
 /// Updates checksums and puts the valid headers before the payload. Nothing is cut yet.
 pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
-    hash_input::update_checksums(program, state, flight, now_ns);
+    if let Some(code) = program.update_code {
+        super::run(program, state, flight, code, now_ns);
+    }
     // Sizes are fixed before the deparser's own code runs, as in BMv2.
     if let Some(code) = program.deparser_code {
         super::run(program, state, flight, code, now_ns);
     }
     // The scratch space only grows; what stands in it from before is overwritten or not read.
     let mut at = 0;
-    for &h in &program.emit {
+    for h in valid(program, &flight.frame) {
         let shape = &program.headers[h];
-        if !headers::is_valid(shape, &flight.frame) {
-            continue;
-        }
         let end = at + headers::octets(shape, &flight.frame);
         if state.octets.len() < end + SLACK {
             state.octets.resize(end + SLACK, 0);

@@ -115,10 +115,6 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
             if index >= array.size as u64 {
                 return;
             }
-            if *limbs == 1 && array.limbs == 1 && !*signed {
-                frame[*d as usize] = array.cells.get(index).copied().unwrap_or(0) & mask(*bits);
-                return;
-            }
             for i in 0..*limbs {
                 let word = if i < array.limbs {
                     array.cells.get(index * array.limbs as u64 + i as u64).copied().unwrap_or(0)
@@ -137,18 +133,14 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
             if index >= array.size as u64 {
                 return;
             }
-            if array.limbs == 1 {
-                if let Some(cell) = array.cells.get_mut(index) {
-                    *cell = frame[*a as usize];
-                }
-                return;
-            }
             for i in 0..array.limbs {
                 if let Some(cell) = array.cells.get_mut(index * array.limbs as u64 + i as u64) {
                     *cell = frame[*a as usize + i];
                 }
             }
         }
+        Extern::Verify(c) => hash_input::verify(program, state, flight, *c),
+        Extern::Update(c) => hash_input::update(program, state, flight, *c),
         Extern::Assert(slot) => {
             if frame[*slot as usize] == 0 {
                 state.stats.assertion_failures += 1;

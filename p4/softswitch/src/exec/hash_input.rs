@@ -5,7 +5,7 @@ use crate::bits::Writer;
 use crate::flight::Flight;
 use crate::layout::mask;
 use crate::num::index;
-use crate::program::{Calculation, Checksum, HeaderShape, Input, Program};
+use crate::program::{Calculation, HeaderShape, Input, Program};
 use crate::state::State;
 
 /// Appends a valid header's fields.
@@ -28,6 +28,14 @@ pub(crate) fn compute(program: &Program, state: &mut State, flight: &Flight, c: 
     let frame = &flight.frame[..];
     if let Some(pieces) = &c.sum {
         return octets::checksum(pieces, frame);
+    }
+    if let Some(chunks) = &c.chunks {
+        let octets = chunks.iter().map(|c| usize::from(c.octets)).sum::<usize>() + octets::SLACK;
+        if state.octets.len() < octets {
+            state.octets.resize(octets, 0);
+        }
+        let end = octets::write(chunks, frame, &mut state.octets, 0);
+        return c.algorithm.compute(&state.octets[..end]);
     }
     state.octets.clear();
     let mut writer = Writer::new(&mut state.octets);
@@ -65,42 +73,16 @@ pub(crate) fn compute(program: &Program, state: &mut State, flight: &Flight, c: 
     c.algorithm.compute(&state.octets)
 }
 
-fn applies(program: &Program, state: &mut State, flight: &mut Flight, c: &Checksum, now_ns: u64) -> bool {
-    match c.condition {
-        None => true,
-        Some((code, slot)) => {
-            super::run(program, state, flight, code, now_ns);
-            flight.frame[slot as usize] != 0
-        }
-    }
+/// Compares one checksum.
+pub(super) fn verify(program: &Program, state: &mut State, flight: &mut Flight, checksum: usize) {
+    let c = &program.checksums[checksum];
+    let computed = compute(program, state, flight, &program.calculations[c.calculation]);
+    flight.checksum_error |= computed != flight.frame[c.slot as usize];
 }
 
-/// Compares the checksums that the program verifies; true if one is wrong.
-pub(crate) fn verify_checksums(
-    program: &Program,
-    state: &mut State,
-    flight: &mut Flight,
-    now_ns: u64,
-) -> bool {
-    let mut wrong = false;
-    for c in program.checksums.iter().filter(|c| c.verify) {
-        if c.valid.is_some_and(|v| flight.frame[v as usize] == 0)
-            || !applies(program, state, flight, c, now_ns)
-        {
-            continue;
-        }
-        let computed = compute(program, state, flight, &program.calculations[c.calculation]);
-        wrong |= computed != flight.frame[c.slot as usize];
-    }
-    wrong
-}
-
-/// Writes the checksums that the program updates, in order.
-pub(crate) fn update_checksums(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
-    for c in program.checksums.iter().filter(|c| c.update) {
-        if applies(program, state, flight, c, now_ns) {
-            let computed = compute(program, state, flight, &program.calculations[c.calculation]);
-            flight.frame[c.slot as usize] = computed & mask(c.bits as usize);
-        }
-    }
+/// Sets one checksum.
+pub(super) fn update(program: &Program, state: &mut State, flight: &mut Flight, checksum: usize) {
+    let c = &program.checksums[checksum];
+    let computed = compute(program, state, flight, &program.calculations[c.calculation]);
+    flight.frame[c.slot as usize] = computed & mask(c.bits as usize);
 }

@@ -1,7 +1,6 @@
 //! Headers from octets and back in words of up to eight octets; and the Internet checksum of fields where they are.
 
 use crate::bits;
-use crate::layout::mask;
 use crate::num::low16;
 use crate::program::{Chunk, SumPiece};
 
@@ -13,13 +12,12 @@ pub(crate) fn read(chunks: &[Chunk], data: &[u8], frame: &mut [u64]) {
     let mut at = 0;
     for chunk in chunks {
         let octets = usize::from(chunk.octets);
-        let mut word = match data.get(at..).and_then(|d| d.first_chunk::<8>()) {
+        let word = match data.get(at..).and_then(|d| d.first_chunk::<8>()) {
             Some(window) => u64::from_be_bytes(*window),
             None => bits::read(data, at * 8, octets * 8) << (64 - octets * 8),
         };
         for piece in &chunk.pieces {
-            frame[piece.slot as usize] = word >> (64 - piece.bits);
-            word = word.checked_shl(piece.bits).unwrap_or(0);
+            frame[piece.slot as usize] = word >> piece.shift & piece.mask;
         }
         at += octets;
     }
@@ -31,15 +29,12 @@ pub(crate) fn write(chunks: &[Chunk], frame: &[u64], out: &mut [u8], mut at: usi
     for chunk in chunks {
         let mut word = 0u64;
         for piece in &chunk.pieces {
-            let value = frame[piece.slot as usize] & mask(piece.bits as usize);
-            word = word.checked_shl(piece.bits).unwrap_or(0) | value;
+            word |= (frame[piece.slot as usize] & piece.mask) << piece.shift;
         }
-        let octets = usize::from(chunk.octets);
-        let word = word << (64 - octets * 8);
         if let Some(window) = out.get_mut(at..).and_then(|o| o.first_chunk_mut::<8>()) {
             *window = word.to_be_bytes();
         }
-        at += octets;
+        at += usize::from(chunk.octets);
     }
     at
 }
@@ -48,15 +43,11 @@ pub(crate) fn write(chunks: &[Chunk], frame: &[u64], out: &mut [u8], mut at: usi
 /// it stands in its multiple of 16 bits.
 pub(crate) fn checksum(pieces: &[SumPiece], frame: &[u64]) -> u64 {
     let mut sum = 0u64;
-    let mut at = 0;
     for p in pieces {
-        if p.valid.is_some_and(|v| frame[v as usize] == 0) {
-            continue;
+        if frame[p.valid as usize] != 0 {
+            let word = frame[p.slot as usize] & p.mask;
+            sum += ((word & 0xffff_ffff) << p.shift) + ((word >> 32) << p.shift);
         }
-        let word = p.slot.map_or(p.value, |slot| frame[slot as usize] & p.value);
-        at += p.bits;
-        let shift = at.wrapping_neg() & 15;
-        sum += ((word & 0xffff_ffff) << shift) + ((word >> 32) << shift);
     }
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -69,13 +60,16 @@ mod tests {
     use super::*;
     use crate::bits::Writer;
     use crate::hash::csum16;
+    use crate::layout::mask;
     use crate::program::chunks;
 
+    /// A slot that is never zero.
+    const VALID: u32 = 0;
     const WIDTHS: [u32; 9] = [4, 4, 6, 2, 16, 3, 13, 128, 48];
 
     /// Slots of the fields, and a frame whose values need every bit.
     fn fields() -> (Vec<(u32, u32)>, Vec<u64>) {
-        let (mut fields, mut frame) = (Vec::new(), vec![0]);
+        let (mut fields, mut frame) = (Vec::new(), vec![1]);
         for (i, &bits) in WIDTHS.iter().enumerate() {
             fields.push((crate::num::size32(frame.len()), bits));
             let value = 0xfedc_ba98_7654_3210u64.rotate_left(crate::num::size32(i) * 7);
@@ -106,6 +100,7 @@ mod tests {
         assert_eq!(write(&chunks, &frame, &mut out, 0), expected.len());
         assert_eq!(out[..expected.len()], expected);
         let mut back = vec![0; frame.len()];
+        back[VALID as usize] = 1;
         read(&chunks, &expected, &mut back);
         assert_eq!(back, frame);
     }
@@ -115,11 +110,13 @@ mod tests {
         let (fields, frame) = fields();
         for n in 0..=fields.len() {
             let mut sum = Vec::new();
+            let mut at = 0u32;
             for &(slot, bits) in &fields[..n] {
                 for limb in (0..bits.div_ceil(64)).rev() {
                     let bits = (bits - limb * 64).min(64);
-                    let value = mask(bits as usize);
-                    sum.push(SumPiece { slot: Some(slot + limb), valid: None, bits, value });
+                    at += bits;
+                    let shift = at.wrapping_neg() & 15;
+                    sum.push(SumPiece { slot: slot + limb, valid: VALID, shift, mask: mask(bits as usize) });
                 }
             }
             assert_eq!(

@@ -21,7 +21,10 @@ pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, n
         flight.parser_error = code;
         state.stats.parser_errors += 1;
     }
-    flight.checksum_error = super::verify_checksums(program, state, flight, now_ns);
+    flight.checksum_error = false;
+    if let Some(code) = program.verify_code {
+        super::run(program, state, flight, code, now_ns);
+    }
 }
 
 fn states(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) -> Outcome {

@@ -3,7 +3,7 @@
 use super::hash_input;
 use crate::flight::Flight;
 use crate::num::index;
-use crate::program::{Next, Program, TableShape};
+use crate::program::{KeyWord, Next, Program, TableShape};
 use crate::state::State;
 use crate::table::Bound;
 
@@ -16,27 +16,31 @@ pub(crate) fn apply(program: &Program, state: &mut State, flight: &mut Flight, c
     flight.exit = false;
 }
 
-/// Packs the packet's key.
-fn build_key(shape: &TableShape, frame: &[u64], key: &mut [u64]) {
-    key.fill(0);
-    for f in &shape.key {
-        if f.valid.is_some_and(|v| frame[v as usize] == 0) {
-            continue;
-        }
-        let slot = f.slot as usize;
-        if f.bits <= 64 {
-            let mut word = frame[slot] & crate::layout::mask(f.bits);
-            if let Some(m) = &f.mask {
-                word &= m[0];
-            }
-            key[f.word] |= word << f.shift;
-        } else {
-            for i in 0..f.bits.div_ceil(64) {
-                let m = f.mask.as_ref().map_or(u64::MAX, |m| m[i]);
-                key[f.word + i] = frame[slot + i] & m;
-            }
-        }
+/// What a word of a key field adds to its word of the packed key: nothing when its header isn't valid.
+fn key_part(part: &KeyWord, frame: &[u64]) -> u64 {
+    if frame[part.valid as usize] == 0 {
+        return 0;
     }
+    (frame[part.slot as usize] & part.mask) << part.shift
+}
+
+/// Finds the entry that the packet hits.
+fn find(shape: &TableShape, state: &mut State, frame: &[u64], t: usize) -> Option<u32> {
+    let index = &mut state.tables[t].index;
+    if shape.words == 1 {
+        let key = shape.key_words.iter().fold(0, |key, part| key | key_part(part, frame));
+        return index.lookup_word(key);
+    }
+    if state.key.len() < shape.words {
+        state.key.resize(shape.words, 0);
+        state.masked.resize(shape.words, 0);
+    }
+    let (key, masked) = (&mut state.key[..shape.words], &mut state.masked[..shape.words]);
+    key.fill(0);
+    for part in &shape.key_words {
+        key[part.word] |= key_part(part, frame);
+    }
+    index.lookup(key, masked)
 }
 
 /// What a profile choice came to.
@@ -45,18 +49,19 @@ enum Choice {
     Nothing,
 }
 
-/// Applies a table and what it chooses; gives where the code goes on.
-pub(super) fn table(program: &Program, state: &mut State, flight: &mut Flight, t: usize, now_ns: u64) -> u32 {
+/// Applies a table; gives the code of the action it chooses, if any, and where the pipeline's code goes on after that.
+#[inline(never)]
+pub(super) fn table(
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    t: usize,
+    now_ns: u64,
+) -> (Option<u32>, u32) {
     let shape = &program.control.tables[t];
     let mut hit = None;
     if shape.words > 0 && state.tables[t].len() > 0 {
-        if state.key.len() < shape.words {
-            state.key.resize(shape.words, 0);
-            state.masked.resize(shape.words, 0);
-        }
-        let (key, masked) = (&mut state.key[..shape.words], &mut state.masked[..shape.words]);
-        build_key(shape, &flight.frame, key);
-        hit = state.tables[t].index.lookup(key, masked);
+        hit = find(shape, state, &flight.frame, t);
     }
     if let Some(slot) = hit {
         touch(program, state, flight, t, slot, now_ns);
@@ -69,10 +74,11 @@ pub(super) fn table(program: &Program, state: &mut State, flight: &mut Flight, t
     };
     let is_hit = hit.is_some();
     let Some(bound) = bound else {
-        return match shape.next {
+        let to = match shape.next {
             Next::HitMiss { miss, .. } => miss,
             Next::ByAction(_) => shape.base_next,
         };
+        return (None, to);
     };
     let chosen = match bound {
         Bound::Call { action, data } => {
@@ -89,23 +95,19 @@ pub(super) fn table(program: &Program, state: &mut State, flight: &mut Flight, t
         }
     };
     let Choice::Run(action) = chosen else {
-        return match shape.next {
-            Next::HitMiss { hit, miss } => {
-                if is_hit {
-                    hit
-                } else {
-                    miss
-                }
-            }
+        let to = match shape.next {
+            Next::HitMiss { hit, .. } if is_hit => hit,
+            Next::HitMiss { miss, .. } => miss,
             Next::ByAction(_) => shape.base_next,
         };
+        return (None, to);
     };
-    super::run(program, state, flight, program.action_codes[action as usize], now_ns);
-    match &shape.next {
+    let to = match &shape.next {
         Next::HitMiss { hit, .. } if is_hit => *hit,
         Next::HitMiss { miss, .. } => *miss,
         Next::ByAction(by_action) => by_action[action as usize],
-    }
+    };
+    (Some(program.action_codes[action as usize]), to)
 }
 
 /// Counts and meters a hit.

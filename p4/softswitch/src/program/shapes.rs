@@ -87,14 +87,12 @@ pub(crate) enum Input {
 /// A field in a sum, or a word of a wide one, highest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SumPiece {
-    /// `None`: the constant in `value`.
-    pub slot: Option<Slot>,
-    /// Left out when this is zero.
-    pub valid: Option<Slot>,
-    /// 1 to 64.
-    pub bits: u32,
-    /// The field's mask, or the constant.
-    pub value: u64,
+    pub slot: Slot,
+    /// Left out when this is zero: its header's validity, or a constant.
+    pub valid: Slot,
+    /// From its lowest bit up to the end of its multiple of 16 bits.
+    pub shift: u32,
+    pub mask: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +102,8 @@ pub(crate) struct Calculation {
     pub payload: bool,
     /// Of an Internet checksum over fields alone: the fields, to be added where they are.
     pub sum: Option<Box<[SumPiece]>>,
+    /// Of another hash over metadata and constants alone: their words.
+    pub chunks: Option<Box<[Chunk]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -111,10 +111,6 @@ pub(crate) struct Checksum {
     pub calculation: usize,
     pub slot: Slot,
     pub bits: u32,
-    pub valid: Option<Slot>,
-    pub condition: Option<(u32, Slot)>,
-    pub verify: bool,
-    pub update: bool,
 }
 
 /// A run of slots that a field list copies.
@@ -147,16 +143,23 @@ pub(crate) struct MeterArray {
 /// A key field of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyField {
-    pub slot: Slot,
-    /// Validity of its header: fields of invalid headers match as zero.
-    pub valid: Option<Slot>,
     pub bits: usize,
     pub kind: MatchKind,
     /// Where it stands in the packed key: first word, bit in it.
     pub word: usize,
     pub shift: u32,
-    /// The JSON's own mask on the field.
-    pub mask: Option<Vec<u64>>,
+}
+
+/// A word of a key field, on its way from the packet into the packed key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyWord {
+    pub slot: Slot,
+    /// The field counts as zero when this is: its header's validity, or a constant.
+    pub valid: Slot,
+    pub word: usize,
+    pub shift: u32,
+    /// The field's bits, less what the JSON's own mask on the field leaves out.
+    pub mask: u64,
 }
 
 /// What follows a table: where the code goes on.
@@ -181,6 +184,8 @@ pub(crate) struct DirectMeter {
 #[derive(Clone, Debug)]
 pub(crate) struct TableShape {
     pub key: Vec<KeyField>,
+    /// How a packet's key is packed.
+    pub key_words: Box<[KeyWord]>,
     /// Words of the packed key.
     pub words: usize,
     pub next: Next,

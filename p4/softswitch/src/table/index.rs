@@ -272,12 +272,32 @@ impl Index {
         }
     }
 
+    /// As [`Index::lookup`], for keys of one word.
+    pub(crate) fn lookup_word(&mut self, key: u64) -> Option<u32> {
+        match self {
+            Index::Exact(WordMap::One(map)) => map.get(&key).copied(),
+            Index::Masked { lpm, groups, .. } => {
+                let get = |group: &MaskGroup| match (&group.map, group.mask.first()) {
+                    (WordMap::One(map), Some(mask)) => map.get(&(key & mask))?.first().copied(),
+                    _ => None,
+                };
+                best(*lpm, groups, get)
+            }
+            other => other.lookup(&mut [key], &mut [0]),
+        }
+    }
+
     /// The slot of the entry that the packed key hits. `scratch` has as many words as the key.
     pub(crate) fn lookup(&mut self, key: &mut [u64], scratch: &mut [u64]) -> Option<u32> {
         match self {
             Index::Keyless => None,
             Index::Exact(map) => map.get(key).copied(),
-            Index::Masked { lpm, groups, .. } => lookup_masked(*lpm, groups, key, scratch),
+            Index::Masked { lpm, groups, .. } => best(*lpm, groups, |group| {
+                for ((s, k), m) in scratch.iter_mut().zip(&*key).zip(&group.mask) {
+                    *s = k & m;
+                }
+                group.map.get(scratch)?.first().copied()
+            }),
             Index::Range { word, buckets } => {
                 let value = std::mem::take(&mut key[*word]);
                 let bucket = buckets.get_mut(key)?;
@@ -297,7 +317,12 @@ fn hits(entry: &CompiledKey, key: &[u64]) -> bool {
     masked && entry.ranges.iter().all(|&(w, low, high)| (low..=high).contains(&key[w]))
 }
 
-fn lookup_masked(lpm: bool, groups: &[MaskGroup], key: &[u64], scratch: &mut [u64]) -> Option<u32> {
+/// The best of what `get` finds in the groups; it stops where no better one can follow.
+fn best(
+    lpm: bool,
+    groups: &[MaskGroup],
+    mut get: impl FnMut(&MaskGroup) -> Option<(Rank, u32)>,
+) -> Option<u32> {
     let mut found: Option<(Rank, u32)> = None;
     for group in groups {
         if let Some((rank, _)) = found
@@ -305,10 +330,7 @@ fn lookup_masked(lpm: bool, groups: &[MaskGroup], key: &[u64], scratch: &mut [u6
         {
             break;
         }
-        for ((s, k), m) in scratch.iter_mut().zip(key).zip(&group.mask) {
-            *s = k & m;
-        }
-        if let Some(&best) = group.map.get(scratch).and_then(|same| same.first())
+        if let Some(best) = get(group)
             && found.is_none_or(|(rank, _)| best.0 < rank)
         {
             found = Some(best);

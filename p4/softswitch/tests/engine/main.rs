@@ -1,7 +1,6 @@
 //! What `simple_switch` does and this switch must do too, on programs small enough to read.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail the test, as tests do")]
 #![allow(clippy::needless_pass_by_value, reason = "programs are written as nested calls")]
-#![allow(clippy::assigning_clones, reason = "no test is short of time")]
 
 mod control;
 mod hostile;

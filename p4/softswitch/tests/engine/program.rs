@@ -92,7 +92,7 @@ fn pipeline(name: &str, id: u64, main: u64, special: Option<(u64, u64)>, table: 
             .map(|a| (a.as_str().unwrap().to_owned(), json!(start)))
             .collect();
         table["next_tables"] = Value::Object(next);
-        start = table["name"].as_str().unwrap().to_owned();
+        table["name"].as_str().unwrap().clone_into(&mut start);
         tables.push(table);
     }
     json!({

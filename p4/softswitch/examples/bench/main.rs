@@ -1,0 +1,55 @@
+//! Packets per second of switches in memory, one core: `cargo run --release -p softswitch --example bench`.
+//!
+//! The project's program with a plain router's entries and with its normal ones, packets of 64 and 1,500 octets; look-ups
+//! in tables that grow; hundreds of switches in one process. `ROUNDS` in the environment sets the packets of each
+//! measurement; the argument `profile` leaves only the 64-octet packets with normal entries, for a profiler.
+
+mod crn;
+mod lookups;
+mod many;
+
+use std::time::Instant;
+
+use crn::{Crn, packet, pass};
+use softswitch::Switch;
+
+type Fault = Box<dyn std::error::Error>;
+
+/// Packets of one measurement.
+fn rounds() -> u32 {
+    std::env::var("ROUNDS").ok().and_then(|r| r.parse().ok()).unwrap_or(1_000_000)
+}
+
+/// Millions of packets per second through ingress and egress, each packet the next of `packets`: the best of three
+/// measurements, because the machine does other things too.
+fn measure(switch: &mut Switch, packets: &[Vec<u8>]) -> Result<f64, Fault> {
+    let (mut buffer, mut now_ns, mut best) = (Vec::new(), 0, 0f64);
+    for _ in 0..3 {
+        let start = Instant::now();
+        for template in packets.iter().cycle().take(rounds() as usize / 3) {
+            now_ns += 1000;
+            if !pass(switch, &mut buffer, template, now_ns) {
+                return Err(format!("a packet didn't leave: {:?}", switch.stats()).into());
+            }
+        }
+        best = best.max(f64::from(rounds() / 3) / start.elapsed().as_secs_f64() / 1e6);
+    }
+    Ok(best)
+}
+
+fn main() -> Result<(), Fault> {
+    if std::env::args().nth(1).as_deref() == Some("profile") {
+        let mut switch = Crn::load()?.normal()?;
+        println!("normal entries: {:.2} Mpps", measure(&mut switch, &[packet(64)?])?);
+        return Ok(());
+    }
+    let crn = Crn::load()?;
+    println!("crn.json, Mpps");
+    for octets in [64, 1500] {
+        let packets = [packet(octets)?];
+        println!("  plain router, {octets} octets: {:.2}", measure(&mut crn.router()?, &packets)?);
+        println!("  normal entries, {octets} octets: {:.2}", measure(&mut crn.normal()?, &packets)?);
+    }
+    lookups::bench()?;
+    many::bench(&crn)
+}
