@@ -386,7 +386,13 @@ impl<'a> Fabric<'a> {
             reports: counters.reports(),
             rdcc,
         };
-        Ok(Outcome { summary, bottleneck: self.workload.bottleneck.to_string(), queue: self.queue, batches })
+        Ok(Outcome {
+            summary,
+            bottleneck: self.workload.bottleneck.to_string(),
+            queue: self.queue,
+            deliveries: self.deliveries,
+            batches,
+        })
     }
 }
 

@@ -26,7 +26,7 @@ mod workload;
 
 pub use controller::topology::Scheme;
 pub use link::FRAME_OVERHEAD;
-pub use measure::QueueTrace;
+pub use measure::{Deliveries, QueueTrace};
 pub use pipeline::{Pipeline, PipelineError};
 pub use run::{Outcome, Progress, RunError, run};
 pub use summary::{

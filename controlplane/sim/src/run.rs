@@ -4,7 +4,7 @@ use controller::topology::{Topology, Workload};
 use wire::units::Nanos;
 
 use crate::fabric::Fabric;
-use crate::measure::QueueTrace;
+use crate::measure::{Deliveries, QueueTrace};
 use crate::pipeline::Pipeline;
 use crate::summary::Summary;
 use controller::topology::Scheme;
@@ -27,6 +27,8 @@ pub struct Outcome {
     pub bottleneck: String,
     /// Its occupancy over time.
     pub queue: QueueTrace,
+    /// What each pair's receiver got over time, in the order of the workload's pairs.
+    pub deliveries: Deliveries,
     /// Start and end of each batch.
     pub batches: Vec<(Nanos, Nanos)>,
 }
