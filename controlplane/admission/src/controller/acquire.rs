@@ -1,6 +1,8 @@
 //! The data path: a permit reserves a whole slice in both domains, and is given back exactly once.
 
-use wire::units::{Nanos, Octets};
+use core::mem::ManuallyDrop;
+
+use wire::units::Octets;
 
 use super::{Controller, Device, Gate, Generation, MAX_SLICE, Mode, Ordering, Route, RouteId};
 
@@ -44,6 +46,7 @@ pub enum Verdict<'c> {
 
 impl<'c> Verdict<'c> {
     /// The permit, if the slice is admitted.
+    #[inline]
     pub fn permit(self) -> Option<Permit<'c>> {
         match self {
             Self::Admit(permit) => Some(permit),
@@ -56,7 +59,11 @@ impl<'c> Verdict<'c> {
 /// without [`Controller::attach`] loses its reservation.
 #[derive(Debug)]
 #[must_use = "its reservation is given back by Controller::attach only"]
-pub struct Ticket {
+pub struct Ticket(Reservation);
+
+/// What a permit holds. Only permits and tickets, which can't be copied, have one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reservation {
     pub(super) octets: u64,
     pub(super) route: u32,
     pub(super) device: u32,
@@ -64,19 +71,17 @@ pub struct Ticket {
     pub(super) device_generation: Generation,
 }
 
-/// No slot: the ticket of a controller that is off.
+/// No slot: what was admitted without a reservation.
 const NOWHERE: u32 = u32::MAX;
 
-impl Ticket {
-    const fn empty() -> Self {
-        Self {
-            octets: 0,
-            route: NOWHERE,
-            device: NOWHERE,
-            generation: Generation(0),
-            device_generation: Generation(0),
-        }
-    }
+impl Reservation {
+    const NONE: Self = Self {
+        octets: 0,
+        route: NOWHERE,
+        device: NOWHERE,
+        generation: Generation(0),
+        device_generation: Generation(0),
+    };
 }
 
 /// Leave to post one slice. Dropping it gives its reservation back, once.
@@ -84,7 +89,7 @@ impl Ticket {
 #[must_use = "dropping a permit gives its reservation back"]
 pub struct Permit<'c> {
     pub(super) controller: Option<&'c Controller>,
-    pub(super) ticket: Ticket,
+    pub(super) held: Reservation,
 }
 
 /// A partial post that can't be.
@@ -105,49 +110,72 @@ impl Controller {
     //= ADMISSION, Configuration, Compatibility, and Rollback: e375b1d0
     #[inline]
     pub fn try_acquire(&self, route: RouteId, generation: Generation, octets: Octets) -> Verdict<'_> {
-        match self.mode {
-            Mode::Off => Verdict::Admit(Permit { controller: None, ticket: Ticket::empty() }),
-            Mode::Enforce => self.enforce(route, generation, octets.0),
-            Mode::Observe => self.observe_only(route, generation, octets.0),
+        if self.mode == Mode::Off {
+            return Verdict::Admit(Permit { controller: None, held: Reservation::NONE });
         }
+        // What is decided comes back in registers: a permit returned through memory costs more than the rest.
+        match self.decide(route, generation, octets.0) {
+            Ok(Granted { device, device_generation }) => Verdict::Admit(Permit {
+                controller: Some(self),
+                held: Reservation {
+                    octets: octets.0,
+                    route: route.index,
+                    device,
+                    generation,
+                    device_generation,
+                },
+            }),
+            Err(Refusal::Defer(reason)) => Verdict::Defer(reason),
+            Err(Refusal::Avoid(reason)) => Verdict::Avoid(reason),
+        }
+    }
+
+    #[inline(never)]
+    fn decide(&self, id: RouteId, generation: Generation, octets: u64) -> Result<Granted, Refusal> {
+        if self.mode == Mode::Observe {
+            return Ok(self.observe_only(id, generation, octets));
+        }
+        let way = self.way(id).ok_or(Refusal::Avoid(AvoidReason::NoSuchRoute))?;
+        Self::enforce(&way, generation, octets)
     }
 
     /// The reservation is the permit's: the octets count in both domains until it is given back.
     //= ADMISSION, Controller and Transport Responsibilities: 6e9f3994 45116f8d
     //= ADMISSION, Configuration, Compatibility, and Rollback: 62b76c67
     #[inline]
-    fn enforce(&self, id: RouteId, generation: Generation, octets: u64) -> Verdict<'_> {
-        let Some(way) = self.way(id) else { return Verdict::Avoid(AvoidReason::NoSuchRoute) };
+    fn enforce(way: &Way<'_>, generation: Generation, octets: u64) -> Result<Granted, Refusal> {
         if let Some(refusal) = way.refusal(generation, octets) {
-            return way.refuse(refusal);
+            way.count_refusal(refusal);
+            return Err(refusal);
         }
         if !way.route.domain.try_reserve(octets) {
             way.route.domain.count_deferred();
-            return Verdict::Defer(DeferReason::RouteWindow);
+            return Err(Refusal::Defer(DeferReason::RouteWindow));
         }
         if !way.device.domain.try_reserve(octets) {
             way.route.domain.give_back(octets);
             way.device.domain.count_deferred();
-            return Verdict::Defer(DeferReason::DeviceWindow);
+            return Err(Refusal::Defer(DeferReason::DeviceWindow));
         }
         // What changed since the gates were read is seen here; what changes later, by `Permit::is_current`.
         //= ADMISSION, Non-WC and Control-Plane Handling Matrix: eaab2820
         if !way.still_holds() {
             way.route.domain.give_back(octets);
             way.device.domain.give_back(octets);
-            return Verdict::Defer(DeferReason::GenerationChanged);
+            return Err(Refusal::Defer(DeferReason::GenerationChanged));
         }
-        Verdict::Admit(Permit { controller: Some(self), ticket: way.ticket(generation, octets) })
+        Ok(way.granted())
     }
 
     /// What enforcing would have said is counted, and every slice is admitted.
     //= ADMISSION, Configuration, Compatibility, and Rollback: d594ff87
-    fn observe_only(&self, id: RouteId, generation: Generation, octets: u64) -> Verdict<'_> {
+    #[inline]
+    fn observe_only(&self, id: RouteId, generation: Generation, octets: u64) -> Granted {
         let Some(way) = self.way(id).filter(|_| octets <= MAX_SLICE.0) else {
-            return Verdict::Admit(Permit { controller: None, ticket: Ticket::empty() });
+            return Granted { device: NOWHERE, device_generation: Generation(0) };
         };
         if let Some(refusal) = way.refusal(generation, octets) {
-            let _ = way.refuse(refusal);
+            way.count_refusal(refusal);
         }
         let route_has_room = way.route.domain.reserve_anyway(octets);
         let device_has_room = way.device.domain.reserve_anyway(octets);
@@ -156,7 +184,7 @@ impl Controller {
         } else if !device_has_room {
             way.device.domain.count_deferred();
         }
-        Verdict::Admit(Permit { controller: Some(self), ticket: way.ticket(generation, octets) })
+        way.granted()
     }
 
     /// Route and device behind a handle.
@@ -168,38 +196,56 @@ impl Controller {
         let device = self.devices.get(index)?;
         let device_gate = device.domain.gate();
         let open = route_gate.is_open_for(id.incarnation) && device_gate.is_open();
-        open.then_some(Way { route, route_gate, device, device_gate, index, id })
+        open.then_some(Way { route, route_gate, device, device_gate, index })
     }
 
     /// Makes a permit of a ticket again. The ticket must be one of this controller.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is used once")]
     #[inline]
     pub fn attach(&self, ticket: Ticket) -> Permit<'_> {
-        Permit { controller: Some(self), ticket }
+        let Ticket(held) = ticket;
+        Permit { controller: Some(self), held }
+    }
+
+    /// Field by field: a reservation copied through memory costs more than the additions.
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "measured")]
+    fn settle(&self, held: &Reservation, success: bool) {
+        let &Reservation { octets, route, device, generation, device_generation } = held;
+        self.settle_fields(octets, route, device, generation, device_generation, success);
     }
 
     #[inline]
-    pub(super) fn settle(&self, ticket: &Ticket, success: bool) {
-        let (Some(route), Some(device)) = (self.routes.get(ticket.route), self.devices.get(ticket.device))
-        else {
-            return;
-        };
-        let (route_gate, device_gate) = (route.domain.gate(), device.domain.gate());
+    fn settle_fields(
+        &self,
+        octets: u64,
+        route: u32,
+        device: u32,
+        generation: Generation,
+        device_generation: Generation,
+        success: bool,
+    ) {
+        let (Some(way), Some(nic)) = (self.routes.get(route), self.devices.get(device)) else { return };
+        let (route_gate, device_gate) = (way.domain.gate(), nic.domain.gate());
         // Old generations only settle their account.
         //= ADMISSION, Path State Machine: c0091571 10c024df
-        let route_counts = success && route_gate.generation() == ticket.generation;
-        let device_counts = success && device_gate.generation() == ticket.device_generation;
+        let route_counts = success && route_gate.generation() == generation;
+        let device_counts = success && device_gate.generation() == device_generation;
         if route_counts {
-            route.domain.complete(ticket.octets);
+            way.domain.complete(octets);
         } else {
-            route.domain.give_back(ticket.octets);
+            way.domain.give_back(octets);
         }
         if device_counts {
-            device.domain.complete(ticket.octets);
+            nic.domain.complete(octets);
         } else {
-            device.domain.give_back(ticket.octets);
+            nic.domain.give_back(octets);
         }
-        if (route_counts && route_gate.awaits_proof()) || (device_counts && device_gate.awaits_proof()) {
-            self.prove(ticket);
+        if route_counts && route_gate.awaits_proof() {
+            self.prove_route(route, generation);
+        }
+        if device_counts && device_gate.awaits_proof() {
+            self.prove_device(device, device_generation);
         }
     }
 }
@@ -212,7 +258,13 @@ struct Way<'c> {
     device: &'c Device,
     device_gate: Gate,
     index: u32,
-    id: RouteId,
+}
+
+/// The device that a reservation was made at.
+#[derive(Clone, Copy)]
+struct Granted {
+    device: u32,
+    device_generation: Generation,
 }
 
 #[derive(Clone, Copy)]
@@ -240,13 +292,9 @@ impl Way<'_> {
     /// Counts a refusal. It is no new failure of the path.
     //= ADMISSION, Non-WC and Control-Plane Handling Matrix: f560e7cd
     #[cold]
-    fn refuse<'c>(&self, refusal: Refusal) -> Verdict<'c> {
-        match refusal {
-            Refusal::Defer(reason) => Verdict::Defer(reason),
-            Refusal::Avoid(reason) => {
-                self.route.avoided.fetch_add(1, Ordering::Relaxed);
-                Verdict::Avoid(reason)
-            }
+    fn count_refusal(&self, refusal: Refusal) {
+        if let Refusal::Avoid(_) = refusal {
+            self.route.avoided.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -265,35 +313,31 @@ impl Way<'_> {
     }
 
     #[inline]
-    fn ticket(&self, generation: Generation, octets: u64) -> Ticket {
-        Ticket {
-            octets,
-            route: self.id.index,
-            device: self.index,
-            generation,
-            device_generation: self.device_gate.generation(),
-        }
+    fn granted(&self) -> Granted {
+        Granted { device: self.index, device_generation: self.device_gate.generation() }
     }
 }
 
 impl Permit<'_> {
     /// The octets it still reserves; zero of a controller that is off.
+    #[inline]
     pub const fn octets(&self) -> Octets {
-        Octets(self.ticket.octets)
+        Octets(self.held.octets)
     }
 
     /// The generation it was given for.
     pub const fn generation(&self) -> Generation {
-        self.ticket.generation
+        self.held.generation
     }
 
     /// Whether the path is still the one that was resolved, and open: to ask right before the post. If not, drop the
     /// permit, which rolls both reservations back, and resolve again.
     //= ADMISSION, Non-WC and Control-Plane Handling Matrix: eaab2820
+    #[inline]
     pub fn is_current(&self) -> bool {
         let Some(controller) = self.controller else { return true };
         let (Some(route), Some(device)) =
-            (controller.routes.get(self.ticket.route), controller.devices.get(self.ticket.device))
+            (controller.routes.get(self.held.route), controller.devices.get(self.held.device))
         else {
             return true;
         };
@@ -302,8 +346,8 @@ impl Permit<'_> {
         let blocked = route_gate.blocks() || device_gate.blocks();
         let enforced = controller.mode == Mode::Enforce;
         open && !(enforced && blocked)
-            && route_gate.generation() == self.ticket.generation
-            && device_gate.generation() == self.ticket.device_generation
+            && route_gate.generation() == self.held.generation
+            && device_gate.generation() == self.held.device_generation
     }
 
     /// Only `posted` of the slice reached the hardware: the rest of the reservation is given back now, that part with its
@@ -314,42 +358,43 @@ impl Permit<'_> {
     //= ADMISSION, Controller and Transport Responsibilities: 0a5287b0
     pub fn post_partially(&mut self, posted: Octets) -> Result<(), PostError> {
         let Some(controller) = self.controller else { return Ok(()) };
-        let Some(rest) = self.ticket.octets.checked_sub(posted.0) else {
+        let Some(rest) = self.held.octets.checked_sub(posted.0) else {
             return Err(PostError { posted, permitted: self.octets() });
         };
-        let rest = Ticket { octets: rest, ..self.ticket };
-        controller.settle(&rest, false);
-        self.ticket.octets = posted.0;
+        controller.settle(&Reservation { octets: rest, ..self.held }, false);
+        self.held.octets = posted.0;
         Ok(())
     }
 
     /// The slice completed with success.
     #[inline]
-    pub fn succeed(mut self) {
-        if let Some(controller) = self.controller.take() {
-            controller.settle(&self.ticket, true);
+    pub fn succeed(self) {
+        let settled = ManuallyDrop::new(self);
+        if let Some(controller) = settled.controller {
+            controller.settle(&settled.held, true);
         }
     }
 
     /// The slice wasn't posted, or is given up: the reservation goes back. The same as dropping the permit.
     //= ADMISSION, Non-WC and Control-Plane Handling Matrix: a6193e92 340a97e8
+    #[inline]
     pub fn cancel(self) {
         drop(self);
     }
 
     /// The permit as a plain value.
-    pub fn detach(mut self) -> Ticket {
-        let ticket = core::mem::replace(&mut self.ticket, Ticket::empty());
-        self.controller = None;
-        ticket
+    #[inline]
+    pub fn detach(self) -> Ticket {
+        Ticket(ManuallyDrop::new(self).held)
     }
 
-    /// Gives the reservation back without success and returns what the permit was for.
-    pub(super) fn fail(mut self) -> Ticket {
-        if let Some(controller) = self.controller.take() {
-            controller.settle(&self.ticket, false);
+    /// Gives the reservation back without success and returns what it was.
+    pub(super) fn fail(self) -> Reservation {
+        let settled = ManuallyDrop::new(self);
+        if let Some(controller) = settled.controller {
+            controller.settle(&settled.held, false);
         }
-        core::mem::replace(&mut self.ticket, Ticket::empty())
+        settled.held
     }
 }
 
@@ -357,17 +402,7 @@ impl Drop for Permit<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some(controller) = self.controller {
-            controller.settle(&self.ticket, false);
+            controller.settle(&self.held, false);
         }
-    }
-}
-
-impl Controller {
-    /// A probe came back.
-    #[cold]
-    fn prove(&self, ticket: &Ticket) {
-        let now: Nanos = self.last_tick();
-        self.prove_route(ticket.route, ticket.generation, now);
-        self.prove_device(ticket.device, ticket.device_generation, now);
     }
 }

@@ -75,20 +75,20 @@ impl Permit<'_> {
             self.succeed();
             return Settled { row, stale: false, observation: None };
         }
-        let ticket = self.fail();
-        let Some(id) = controller.id_of_slot(ticket.route) else {
+        let held = self.fail();
+        let Some(id) = controller.id_of_slot(held.route) else {
             return Settled { row, stale: true, observation: None };
         };
-        let stale = !controller.act(row.action, id, ticket.generation, now);
+        let stale = !controller.act(row.action, id, held.generation, now);
         // While the device is probed, a failed probe on its current generation is the device's too.
         if !stale && row.action == Action::CountPathError {
-            controller.device_probe_failed(ticket.device, ticket.device_generation, now);
+            controller.device_probe_failed(held.device, held.device_generation, now);
         }
         let observation = row.evidence.filter(|_| !stale).and_then(|reason| {
             let reason = controller.seen(id, reason);
             let seen = controller.observe(id, reason, row.scope, now)?;
             Some(Observation {
-                generation: ticket.generation,
+                generation: held.generation,
                 vendor_err: Some(vendor_err),
                 status: Some(status),
                 ..seen
@@ -332,7 +332,9 @@ impl Controller {
     }
 
     /// A probe on the route came back.
-    pub(super) fn prove_route(&self, slot: u32, generation: Generation, now: Nanos) {
+    #[cold]
+    pub(super) fn prove_route(&self, slot: u32, generation: Generation) {
+        let now = self.last_tick();
         let Some(id) = self.id_of_slot(slot) else { return };
         let Ok((route, mut inner)) = self.route_inner(id) else { return };
         if inner.policy.generation != generation {
@@ -344,7 +346,9 @@ impl Controller {
     }
 
     /// The same of the device.
-    pub(super) fn prove_device(&self, slot: u32, generation: Generation, now: Nanos) {
+    #[cold]
+    pub(super) fn prove_device(&self, slot: u32, generation: Generation) {
+        let now = self.last_tick();
         self.with_device_slot(slot, generation, now, |policy, domain, config| {
             policy.proof(domain, config, now)
         });
