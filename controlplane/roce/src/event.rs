@@ -1,59 +1,12 @@
 //! What an endpoint tells its user.
 
-use core::fmt;
 use core::net::IpAddr;
 
-/// How a work request ended, named as ibverbs names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WcStatus {
-    /// `IBV_WC_SUCCESS`: the responder acknowledged all of it.
-    Success,
-    /// `IBV_WC_WR_FLUSH_ERR`: the queue pair failed before, or meanwhile, through another request.
-    WrFlushErr,
-    /// `IBV_WC_RETRY_EXC_ERR`: no progress after the configured number of attempts.
-    RetryExcErr,
-    /// `IBV_WC_REM_INV_REQ_ERR`: the responder found the request invalid.
-    RemInvReqErr,
-    /// `IBV_WC_REM_ACCESS_ERR`: the responder's memory may not be accessed so.
-    RemAccessErr,
-    /// `IBV_WC_REM_OP_ERR`: the responder failed.
-    RemOpErr,
-}
+use wire::roce::Psn;
+use wire::units::MbitPerSec;
 
-impl WcStatus {
-    /// The name of the status in ibverbs.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Success => "IBV_WC_SUCCESS",
-            Self::WrFlushErr => "IBV_WC_WR_FLUSH_ERR",
-            Self::RetryExcErr => "IBV_WC_RETRY_EXC_ERR",
-            Self::RemInvReqErr => "IBV_WC_REM_INV_REQ_ERR",
-            Self::RemAccessErr => "IBV_WC_REM_ACCESS_ERR",
-            Self::RemOpErr => "IBV_WC_REM_OP_ERR",
-        }
-    }
-}
-
-impl fmt::Display for WcStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A work request is over. On one queue pair they come in the order of posting, each once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Completion {
-    /// The local queue pair.
-    pub qp: u32,
-    /// The number under which the request was posted.
-    pub wr_id: u64,
-    /// Its length in octets.
-    pub octets: u32,
-    /// How it ended.
-    pub status: WcStatus,
-}
-
-/// A data packet was taken in, in order and for the first time.
+/// A data packet was taken in, for the first time. Those of SENDs and RDMA WRITEs come in the order of their numbers, those
+/// of RDMA READs in the order of arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The local queue pair.
@@ -61,7 +14,8 @@ pub struct Received {
     /// The sending host.
     pub from: IpAddr,
     /// The message sequence number that this end gives the packet's message, 24 bits: 1 for the first on the queue pair.
-    /// It is what RDCC, Transport Bindings calls the number that the responder will assign.
+    /// It is what RDCC, Transport Bindings calls the number that the responder will assign. Of an RDMA READ's answer, the
+    /// number that the other end gave the request.
     pub msn: u32,
     /// Payload octets of the packet.
     pub octets: u32,
@@ -71,24 +25,75 @@ pub struct Received {
     pub first: bool,
     /// A message ends with this packet.
     pub last: bool,
+    /// The packet's number, by which a caller that keeps payloads finds that of a packet that was held.
+    pub psn: Psn,
+    /// Where in the message its payload belongs, in octets.
+    pub offset: u32,
+    /// What it belongs to.
+    pub carried: Carried,
+    /// The rate of its Rate Signal (0: no advice), where it carried one of the configured type.
+    pub rate_signal: Option<MbitPerSec>,
+}
+
+/// What a data packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carried {
+    /// A SEND, into the receive that was posted under this number.
+    Send {
+        /// The receive.
+        wr_id: u64,
+    },
+    /// An RDMA WRITE to this address of ours.
+    Write {
+        /// Where the packet's payload goes.
+        address: u64,
+        /// The key of the memory.
+        key: u32,
+    },
+    /// The answer to the RDMA READ that was posted under this number.
+    ReadResponse {
+        /// The work request.
+        wr_id: u64,
+    },
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// Taken: a request in order, an answer, or a CNP.
+    Taken,
+    /// A request, or a part of a READ's answer, that was taken in before.
+    Duplicate,
+    /// Behind a gap, and kept until the gap is filled: whoever has its payload keeps it, too.
+    Held,
+    /// Behind a gap, and dropped.
+    OutOfOrder,
+    /// The receiver isn't ready for it.
+    NotReady,
+    /// Makes no sense here. A request has ended the responder; an answer is ignored.
+    Invalid,
+    /// The half of the queue pair that it is for failed before.
+    Ignored,
 }
 
 /// Counts since the endpoint began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Data packets given out for the first time.
+    /// Data packets and READ requests given out for the first time.
     pub data_packets: u64,
-    /// Data packets given out again.
+    /// Data packets and READ requests given out again.
     pub retransmitted_packets: u64,
+    /// Packets of answers to RDMA READs given out.
+    pub read_response_packets: u64,
     /// Timeouts that went back.
     pub timeouts: u64,
     /// Positive acknowledgements given out.
     pub acks_sent: u64,
-    /// Negative acknowledgements given out.
+    /// Negative acknowledgements given out, those for a receiver that isn't ready included.
     pub naks_sent: u64,
     /// Positive acknowledgements taken in.
     pub acks_received: u64,
-    /// Negative acknowledgements taken in.
+    /// Negative acknowledgements taken in, those of a receiver that isn't ready included.
     pub naks_received: u64,
     /// Congestion notifications given out.
     pub cnps_sent: u64,
@@ -96,10 +101,12 @@ pub struct Stats {
     pub cnps_received: u64,
     /// Data packets that came marked, in whatever order.
     pub marked_packets: u64,
-    /// Data packets taken in order.
+    /// Data packets taken in, READ requests included.
     pub received_packets: u64,
     /// Data packets that had been taken before.
     pub duplicate_packets: u64,
-    /// Data packets refused because one before them is missing.
+    /// Data packets dropped because one before them is missing.
     pub out_of_order_packets: u64,
+    /// Data packets kept although one before them is missing.
+    pub held_packets: u64,
 }

@@ -7,13 +7,12 @@
 //! fills them in, if it has any.
 //!
 //! - [`QpConfig`] is what two hosts agree on before a queue pair works; RoCEv2 leaves that to the application.
-//! - The requester half segments messages and goes back to the first unacknowledged packet after a gap or a timeout.
-//! - The responder half takes packets in order only, acknowledges, and reports one gap once.
-//!
+//! - [`WorkRequest`] is what is posted: SEND, RDMA WRITE, both with or without immediate, and RDMA READ. [`Completion`] and
+//!   [`ReceiveCompletion`] say how it ended, with the names of ibverbs.
+//! - The requester half segments messages and recovers from gaps by go-back-N or selective repeat ([`Recovery`]). The
+//!   responder half takes requests in order only, answers READs, acknowledges, and refuses a gap once.
 //! - With [`QpConfig::dcqcn`] both ends run [`dcqcn`]; [`Endpoint::set_bound`] bounds a queue pair besides, as advice
 //!   from the network does.
-//!
-//! RDMA WRITE without immediate is what there is so far; its place in the message decides its opcode.
 
 mod config;
 pub mod dcqcn;
@@ -23,8 +22,13 @@ mod pacing;
 mod packet;
 mod requester;
 mod responder;
+mod work;
 
-pub use config::{AckRequests, QpConfig, QpConfigError};
+pub use config::{AckRequests, QpConfig, QpConfigError, Recovery};
 pub use endpoint::{Endpoint, PacketError, PostError};
-pub use event::{Completion, Received, Stats, WcStatus};
+pub use event::{Carried, Disposition, Received, Stats};
 pub use packet::{PacketHead, TxContent, TxPacket};
+pub use work::{
+    Completion, MemoryRegion, Operation, ReceiveCompletion, ReceiveRequest, RemoteMemory, WcStatus,
+    WorkRequest,
+};

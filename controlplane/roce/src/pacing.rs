@@ -4,12 +4,8 @@ use wire::roce::{Bth, Opcode, Psn};
 use wire::units::{BitPerSec, Nanos, Octets};
 
 use crate::config::QpConfig;
-use crate::dcqcn::{Config, NotificationPoint, ReactionPoint};
+use crate::dcqcn::{Config, NotificationPoint, Phase, ReactionPoint};
 use crate::packet::{PacketHead, TxContent, TxPacket};
-
-/// Octets that a UDP datagram of IPv4 takes on an Ethernet link beside its payload: preamble and start delimiter 8, MAC
-/// header 14, IPv4 20, UDP 8, frame check sequence 4, gap 12. Rates count them, so that a rate is a share of the link.
-const LINK_OVERHEAD: u64 = 66;
 
 /// The congestion control of one queue pair, as sender and as receiver.
 #[derive(Debug)]
@@ -17,7 +13,9 @@ pub(crate) struct Pacer {
     dcqcn: Option<(Config, ReactionPoint, NotificationPoint)>,
     /// The user's bound (SCONE, Sending and Processing).
     bound: Option<BitPerSec>,
-    /// Before this no packet leaves.
+    /// The last data packet: when it left, and its octets on the link.
+    last: (Nanos, Octets),
+    /// Before this no data leaves.
     free_at: Nanos,
     /// A CNP is to go to the other end.
     cnp_due: bool,
@@ -26,12 +24,13 @@ pub(crate) struct Pacer {
 impl Pacer {
     pub(crate) fn new(dcqcn: Option<Config>) -> Self {
         let dcqcn = dcqcn.map(|config| (config, ReactionPoint::new(&config), NotificationPoint::new()));
-        Self { dcqcn, bound: None, free_at: Nanos(0), cnp_due: false }
+        Self { dcqcn, bound: None, last: (Nanos(0), Octets(0)), free_at: Nanos(0), cnp_due: false }
     }
 
     /// A bound of nothing would stop the queue pair for ever: it counts as 1 bit/s.
-    pub(crate) fn set_bound(&mut self, bound: Option<BitPerSec>) {
+    pub(crate) fn set_bound(&mut self, bound: Option<BitPerSec>, now: Nanos) {
         self.bound = bound.map(|rate| rate.max(BitPerSec(1)));
+        self.pace(now);
     }
 
     /// What applies at `now`; `None` when nothing limits the queue pair but the link.
@@ -44,26 +43,25 @@ impl Pacer {
         self.dcqcn.as_mut().map(|(config, point, _)| point.rate(config, now))
     }
 
-    /// When the next packet may leave.
+    /// When the next data packet may leave.
     pub(crate) const fn free_at(&self) -> Nanos {
         self.free_at
     }
 
-    /// A packet with so many octets of UDP payload leaves at `now`.
-    pub(crate) fn sent(&mut self, udp_payload_octets: usize, now: Nanos) {
-        let octets = Octets(udp_payload_octets as u64 + LINK_OVERHEAD);
+    /// A data packet leaves at `now`.
+    pub(crate) fn sent(&mut self, packet: &TxPacket, now: Nanos) {
+        self.last = (now, packet.link_octets());
         if let Some((config, point, _)) = &mut self.dcqcn {
-            point.sent(config, octets, now);
+            point.sent(config, self.last.1, now);
         }
-        let time = self.rate(now).and_then(|rate| rate.transmission_time(octets));
-        // Time that passed unused is not made up for: that would be a burst.
-        self.free_at = now + time.unwrap_or_default();
+        self.pace(now);
     }
 
-    /// A CNP came.
+    /// A CNP came: DCQCN cuts at once, and what waits for its time waits longer.
     pub(crate) fn notified(&mut self, now: Nanos) {
         if let Some((config, point, _)) = &mut self.dcqcn {
             point.notified(config, now);
+            self.pace(now);
         }
     }
 
@@ -89,9 +87,20 @@ impl Pacer {
             destination: config.remote,
             source_port: config.source_port,
             dscp: config.ack_dscp,
-            head: PacketHead::with_cnp(&bth),
+            head: PacketHead::cnp(&bth),
             payload_octets: 0,
             content: TxContent::Cnp,
         })
+    }
+
+    /// Puts the next packet behind the last one, by the rate now. Time that passed unused is not made up for: that would be
+    /// a burst. A sender that DCQCN doesn't limit has the link to pace it.
+    fn pace(&mut self, now: Nanos) {
+        let rate = self.rate(now);
+        let limited = self.bound.is_some()
+            || self.dcqcn.as_ref().is_some_and(|(config, point, _)| point.phase(config) != Phase::Unlimited);
+        let (at, octets) = self.last;
+        let time = rate.filter(|_| limited).and_then(|rate| rate.transmission_time(octets));
+        self.free_at = at + time.unwrap_or_default();
     }
 }

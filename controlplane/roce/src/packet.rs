@@ -1,58 +1,14 @@
 //! Packets that leave.
 
 use core::net::IpAddr;
-use core::ops::Deref;
 
-use wire::roce::{AETH_OCTETS, Aeth, BTH_OCTETS, Bth, CNP_RESERVED_OCTETS, ICRC_OCTETS, RETH_OCTETS, Reth};
+use wire::frame::{HEADERS_OCTETS, IPV4_OCTETS};
+use wire::roce::{HeadersOctets, ICRC_OCTETS};
+use wire::units::Octets;
 
-const CAPACITY: usize = BTH_OCTETS + RETH_OCTETS;
-
-/// The transport headers of a packet, held in place: nothing is allocated for a packet. Derefs to its octets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PacketHead {
-    octets: [u8; CAPACITY],
-    length: usize,
-}
-
-impl PacketHead {
-    pub(crate) fn with_bth(bth: &Bth) -> Self {
-        let mut octets = [0; CAPACITY];
-        if let Some(start) = octets.first_chunk_mut::<BTH_OCTETS>() {
-            *start = bth.to_octets();
-        }
-        Self { octets, length: BTH_OCTETS }
-    }
-
-    pub(crate) fn with_reth(bth: &Bth, reth: &Reth) -> Self {
-        let mut head = Self::with_bth(bth);
-        if let Some(end) = head.octets.last_chunk_mut::<RETH_OCTETS>() {
-            *end = reth.to_octets();
-        }
-        Self { length: BTH_OCTETS + RETH_OCTETS, ..head }
-    }
-
-    pub(crate) fn with_aeth(bth: &Bth, aeth: Aeth) -> Self {
-        let mut head = Self::with_bth(bth);
-        if let Some(place) = head.octets.get_mut(BTH_OCTETS..BTH_OCTETS + AETH_OCTETS) {
-            place.copy_from_slice(&aeth.to_octets());
-        }
-        Self { length: BTH_OCTETS + AETH_OCTETS, ..head }
-    }
-}
-
-impl PacketHead {
-    /// A CNP's sixteen reserved octets are part of its head.
-    pub(crate) fn with_cnp(bth: &Bth) -> Self {
-        Self { length: BTH_OCTETS + CNP_RESERVED_OCTETS, ..Self::with_bth(bth) }
-    }
-}
-
-impl Deref for PacketHead {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        self.octets.get(..self.length).unwrap_or(&self.octets)
-    }
-}
+/// The transport headers of a packet, held in place: nothing is allocated for a packet. Derefs to its octets. Those of a CNP
+/// are whole with their reserved octets.
+pub type PacketHead = HeadersOctets;
 
 /// A packet for the link: a UDP datagram to port 4791 whose payload is [`TxPacket::head`], then
 /// [`TxPacket::payload_octets`] octets of the message, padding, and the ICRC.
@@ -64,7 +20,7 @@ pub struct TxPacket {
     pub destination: IpAddr,
     /// UDP source port.
     pub source_port: u16,
-    /// DSCP: that of the work request for data, the configured one for acknowledgements.
+    /// DSCP: that of the work request for data, the configured one for answers.
     pub dscp: u8,
     /// The transport headers.
     pub head: PacketHead,
@@ -77,7 +33,7 @@ pub struct TxPacket {
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TxContent {
-    /// A piece of a posted message. RoCEv2 sends it ECN-capable.
+    /// A piece of a SEND or an RDMA WRITE.
     Data {
         /// The work request.
         wr_id: u64,
@@ -88,9 +44,23 @@ pub enum TxContent {
         /// It was given out before.
         retransmission: bool,
     },
+    /// The request of an RDMA READ.
+    ReadRequest {
+        /// The work request.
+        wr_id: u64,
+        /// It, or the part of it that is asked for again, was given out before.
+        retransmission: bool,
+    },
+    /// A piece of the answer to an RDMA READ.
+    ReadResponse {
+        /// Where in our memory the payload starts.
+        address: u64,
+        /// The key of that memory.
+        key: u32,
+    },
     /// A positive acknowledgement.
     Ack,
-    /// A negative acknowledgement.
+    /// A negative acknowledgement, or that of a receiver that isn't ready.
     Nak,
     /// A congestion notification.
     Cnp,
@@ -107,11 +77,25 @@ impl TxPacket {
         self.head.len() + self.octets_behind_head()
     }
 
-    /// Whether this is data, which RoCEv2 sends ECN-capable.
+    /// Whether this is data, or asks for data, which RoCEv2 sends ECN-capable.
     pub const fn is_data(&self) -> bool {
-        matches!(self.content, TxContent::Data { .. })
+        matches!(
+            self.content,
+            TxContent::Data { .. } | TxContent::ReadRequest { .. } | TxContent::ReadResponse { .. }
+        )
+    }
+
+    /// Octets that the packet takes on an Ethernet link: preamble, headers, frame check sequence and gap included.
+    pub(crate) fn link_octets(&self) -> Octets {
+        let headers = HEADERS_OCTETS + if self.destination.is_ipv6() { IPV6_OCTETS - IPV4_OCTETS } else { 0 };
+        Octets((headers + self.udp_payload_octets() + ETHERNET_OVERHEAD) as u64)
     }
 }
+
+const IPV6_OCTETS: usize = 40;
+
+/// Preamble 8, frame check sequence 4, gap 12.
+const ETHERNET_OVERHEAD: usize = 24;
 
 /// Octets that a payload takes with its padding to a multiple of four and the ICRC.
 fn octets_behind_headers(payload_octets: u32) -> usize {

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use roce::dcqcn;
-use roce::{Endpoint, QpConfig, QpConfigError, TxContent};
+use roce::{Disposition, Endpoint, QpConfig, QpConfigError, TxContent};
 use wire::roce::{Bth, Opcode};
 use wire::units::{BitPerSec, Nanos};
 
@@ -92,7 +92,7 @@ fn marks_are_answered_with_cnps_that_cut_the_senders_rate() {
     for (packet, (at, ce)) in packets.iter().zip([(0, false), (1, true), (2, true), (60, true)]) {
         let now = Nanos(at * 1000);
         let taken = receiver.handle_packet(A, &packet.head, packet.udp_payload_octets(), ce, now);
-        assert_eq!(taken, Ok(()));
+        assert_eq!(taken, Ok(Disposition::Taken));
     }
     assert_eq!((receiver.stats().marked_packets, receiver.stats().cnps_sent), (3, 0));
     let cnp = receiver.poll_transmit(Nanos(60_000)).unwrap_or_else(|| panic!("a CNP is due"));
@@ -104,7 +104,10 @@ fn marks_are_answered_with_cnps_that_cut_the_senders_rate() {
 
     let now = Nanos(61_000);
     assert_eq!(sender.rate(QP, now), Ok(Some(LINE)));
-    assert_eq!(sender.handle_packet(B, &cnp.head, cnp.udp_payload_octets(), false, now), Ok(()));
+    assert_eq!(
+        sender.handle_packet(B, &cnp.head, cnp.udp_payload_octets(), false, now),
+        Ok(Disposition::Taken)
+    );
     assert_eq!(sender.rate(QP, now), Ok(Some(BitPerSec(LINE.0 / 2))));
     // Advice alone never raises what DCQCN allows; the lower applies.
     assert_eq!(sender.set_bound(QP, Some(LINE)), Ok(()));

@@ -264,8 +264,8 @@ fn strangers_and_fragments_are_refused_without_effect() {
     assert_eq!(handle(A, &write, 1040), Err(PacketError::WrongSource { qp: 0x11, from: A, expected: B }));
     let unknown = Bth::new(Opcode::WRITE_MIDDLE, 0x13, Psn::new(0)).to_octets();
     assert_eq!(handle(B, &unknown, 1040), Err(PacketError::UnknownQp(0x13)));
-    let read = Bth::new(Opcode::READ_REQUEST, 0x11, Psn::new(0)).to_octets();
-    assert_eq!(handle(B, &read, 32), Err(PacketError::Unsupported(Opcode::READ_REQUEST)));
+    let atomic = Bth::new(Opcode::FETCH_ADD, 0x11, Psn::new(0)).to_octets();
+    assert_eq!(handle(B, &atomic, 44), Err(PacketError::Unsupported(Opcode::FETCH_ADD)));
     assert_eq!(endpoint.poll_transmit(NOW), None);
 }
 
