@@ -155,7 +155,7 @@ fn address_families_other_than_4_and_6_are_refused() {
     }
 }
 
-//~ CREM, Security: 1219ee69
+//~ CREM, Message Formats: 20a2093a
 #[test]
 fn hello_ack_is_never_larger_than_hello() {
     let v4 = FlowAddresses::V4 { source: Ipv4Addr::LOCALHOST, destination: Ipv4Addr::LOCALHOST };

@@ -1,0 +1,292 @@
+//! Repair messages: what they say about blocks, and decoding.
+
+use wire::crem::{Bitmap, Flags, Repair, Scheme};
+use wire::frame::Ecn;
+use wire::units::Nanos;
+
+use super::flow::{Context, Flow, psn_of};
+use super::slot::{Block, Configuration, Kept, SlotState};
+use crate::code::RepairSymbol;
+use crate::sink::Deliver;
+
+/// What a repair message carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// A symbol over a set.
+    Coded(Bitmap),
+    /// A source symbol.
+    Copy,
+    /// Nothing but the block's description.
+    Info,
+}
+
+impl Flow {
+    //= CREM, Configuration Changes: ea1c9932 c3c03329
+    /// A repair message; false when it contradicts what is known.
+    pub(super) fn repair<T: Deliver>(
+        &mut self,
+        flags: Flags,
+        repair: &Repair<'_>,
+        ecn: Ecn,
+        ctx: &mut Context<'_, T>,
+    ) -> bool {
+        self.last_heard = ctx.now;
+        let Some(configuration) = self.configuration_of(repair) else { return false };
+        let Some(content) = self.content(repair, &configuration) else { return false };
+        let start = self.position(repair.block_start);
+        let end = start + u64::from(repair.k);
+        if end > self.next + u64::from(self.ring.window()) / 2 {
+            return false;
+        }
+        self.interval.begin(ctx.now, self.rtt.smoothed());
+        self.interval.repairs_received += 1;
+        self.interval.repairs_ce_marked += u32::from(ecn == Ecn::Ce);
+        ctx.stats.repairs += 1;
+        if start < self.tail() {
+            ctx.stats.needless += 1;
+            return true;
+        }
+        let answers =
+            self.blocks.get(&start).is_some_and(|block| block.request_ids.contains(&repair.session_id));
+        let asked = self.range_ids.iter().find(|(id, _)| *id == repair.session_id).map(|(_, at)| *at);
+        if repair.session_id != 0 && !answers && asked.is_none() {
+            // Of a block that is complete by now, or never asked for.
+            if self.blocks.contains_key(&start) {
+                return false;
+            }
+            ctx.stats.needless += 1;
+            return true;
+        }
+        if !self.fits_in(start, end, repair, &configuration) {
+            return false;
+        }
+        self.learn_positions(start, end, repair, ctx);
+        if content == Content::Copy {
+            let position = start + u64::from(repair.index);
+            if self.slot(position).state == SlotState::Missing {
+                self.restore(position, repair.symbol, ctx);
+            }
+        }
+        let unknown = self.unknown_of(start, repair.present);
+        if unknown.is_empty() {
+            ctx.stats.needless += u64::from(content != Content::Copy);
+            self.finish(start);
+            self.release(ctx);
+            return true;
+        }
+        self.open_block(start, repair, configuration, &unknown, asked);
+        self.settle_due(start, flags, content, repair.session_id, ctx);
+        if let Content::Coded(over) = content {
+            self.keep(start, repair, over, ctx);
+            self.try_decode(start, ctx);
+        }
+        self.release(ctx);
+        true
+    }
+
+    //= CREM, Configuration Changes: c3c03329
+    fn configuration_of(&self, repair: &Repair<'_>) -> Option<Configuration> {
+        let configuration = *self.configurations.iter().find(|known| known.id == repair.config_id)?;
+        let scheme = repair.scheme == configuration.code.scheme() || repair.scheme == Scheme::SOURCE_COPY;
+        let octets = repair.symbol.is_empty() || repair.symbol.len() == usize::from(configuration.octets);
+        (scheme && octets && repair.k <= configuration.k).then_some(configuration)
+    }
+
+    //= CREM, FEC Schemes: 277d8371
+    //= CREM, Cauchy Code: f0a922de b42b2c0c
+    /// What the message carries; `None` when its index, sets or session contradict each other.
+    fn content(&self, repair: &Repair<'_>, configuration: &Configuration) -> Option<Content> {
+        let sets = repair.lost.is_none_or(|lost| !lost.is_empty() && lost.is_subset(&repair.present));
+        if !sets {
+            return None;
+        }
+        if repair.symbol.is_empty() {
+            return Some(Content::Info);
+        }
+        if repair.scheme == Scheme::SOURCE_COPY {
+            let fits = repair.present.contains(repair.index) && repair.session_id != 0;
+            return fits.then_some(Content::Copy);
+        }
+        let index = u16::from(repair.index) < configuration.code.indices(repair.k);
+        let session = repair.lost.is_some() == (repair.session_id != 0);
+        let retransmission = repair.lost.is_none() || configuration.code.has_retransmission();
+        (index && session && retransmission && !repair.present.is_empty())
+            .then(|| Content::Coded(repair.lost.unwrap_or(repair.present)))
+    }
+
+    //= CREM, Source Blocks: eac4c389
+    /// Whether a block agrees with the same block as described before, and overlaps no other.
+    fn fits_in(&self, start: u64, end: u64, repair: &Repair<'_>, configuration: &Configuration) -> bool {
+        if let Some(block) = self.blocks.get(&start) {
+            return block.k == repair.k
+                && block.present == repair.present
+                && block.configuration.id == configuration.id;
+        }
+        let before = self.blocks.range(..start).next_back();
+        let after = self.blocks.range(start..end).next();
+        before.is_none_or(|(other, block)| other + u64::from(block.k) <= start) && after.is_none()
+    }
+
+    //= CREM, Source Blocks: bffddbe3 761be8dc
+    /// The block's positions exist; those that are not present carry no packet.
+    fn learn_positions<T: Deliver>(
+        &mut self,
+        start: u64,
+        end: u64,
+        repair: &Repair<'_>,
+        ctx: &mut Context<'_, T>,
+    ) {
+        let present = |position: u64| match position.checked_sub(start) {
+            Some(offset) => u8::try_from(offset).is_ok_and(|offset| repair.present.contains(offset)),
+            // Before the block: nothing is known of them, so they are losses.
+            None => true,
+        };
+        for position in start..end.min(self.next) {
+            if self.slot(position).state == SlotState::Missing && !present(position) {
+                self.is_absent(position);
+            }
+        }
+        self.advance(end, present, ctx);
+    }
+
+    /// The block at `start`, incomplete; its gaps are the block's from now on.
+    fn open_block(
+        &mut self,
+        start: u64,
+        repair: &Repair<'_>,
+        configuration: Configuration,
+        unknown: &Bitmap,
+        asked: Option<Nanos>,
+    ) {
+        let mut rounds = 0;
+        let mut requested = None;
+        for position in unknown.iter() {
+            if let Some(missing) = self.missing.get_mut(&(start + u64::from(position))) {
+                missing.in_block = true;
+                rounds = rounds.max(missing.rounds);
+                requested = requested.or(missing.requested).or(asked);
+            }
+        }
+        self.blocks.entry(start).or_insert_with(|| Block {
+            k: repair.k,
+            present: repair.present,
+            configuration,
+            symbols: Vec::new(),
+            due: Nanos::MAX,
+            requested,
+            request_ids: [0; 3],
+            rounds,
+            fallback: false,
+            counted: rounds > 0,
+        });
+    }
+
+    /// When to ask for the block: soon after the last symbol of a round, and never sooner than a round-trip time after
+    /// asking before.
+    fn settle_due<T>(
+        &mut self,
+        start: u64,
+        flags: Flags,
+        content: Content,
+        session: u16,
+        ctx: &Context<'_, T>,
+    ) {
+        let round_trip = self.rtt.smoothed();
+        let Some(block) = self.blocks.get_mut(&start) else { return };
+        let last = flags.contains(Flags::LAST) || content == Content::Info;
+        let soonest = ctx.now + if last { ctx.config.reorder } else { ctx.config.repair_wait };
+        let first_round = session == 0 && block.requested.is_none();
+        if session != 0 || first_round || block.due == Nanos::MAX {
+            block.due = block.requested.map_or(soonest, |at| soonest.max(at + round_trip));
+        }
+        self.blocks_due = self.blocks_due.min(block.due);
+    }
+
+    //= CREM, Receiver Rules: 2662a776
+    /// Keeps a symbol of an incomplete block; at the bound, those of the oldest other block make room.
+    fn keep<T>(&mut self, start: u64, repair: &Repair<'_>, over: Bitmap, ctx: &mut Context<'_, T>) {
+        let Some(block) = self.blocks.get(&start) else { return };
+        let twice = block.symbols.iter().any(|kept| kept.index == repair.index);
+        if twice || block.symbols.len() >= block.present.len() {
+            ctx.stats.needless += 1;
+            return;
+        }
+        let place = self.store.keep(repair.symbol).or_else(|| {
+            let oldest =
+                self.blocks.iter_mut().find(|(other, block)| **other < start && !block.symbols.is_empty());
+            ctx.stats.crowded_out += 1;
+            let (_, oldest) = oldest?;
+            self.store.release(&oldest.symbols);
+            oldest.symbols.clear();
+            self.store.keep(repair.symbol)
+        });
+        if let (Some(place), Some(block)) = (place, self.blocks.get_mut(&start)) {
+            block.symbols.push(Kept { place, index: repair.index, over });
+        }
+    }
+
+    /// Forgets a block and its symbols.
+    fn finish(&mut self, start: u64) {
+        if let Some(block) = self.blocks.remove(&start) {
+            self.store.release(&block.symbols);
+        }
+    }
+
+    /// A missing packet came: its block may be complete now, or have one unknown less.
+    pub(super) fn filled<T: Deliver>(&mut self, position: u64, ctx: &mut Context<'_, T>) {
+        let block = self.blocks.range(..=position).next_back();
+        let Some((&start, _)) = block.filter(|(start, block)| position < *start + u64::from(block.k)) else {
+            return;
+        };
+        self.try_decode(start, ctx);
+    }
+
+    //= CREM, Coded Retransmission: d9bb65d4 31fc2512
+    /// Solves for what is missing of a block, if there are symbols enough.
+    fn try_decode<T: Deliver>(&mut self, start: u64, ctx: &mut Context<'_, T>) {
+        let Some(block) = self.blocks.get(&start) else { return };
+        let unknown = self.unknown_of(start, block.present);
+        if unknown.is_empty() {
+            self.finish(start);
+            return;
+        }
+        if block.symbols.len() < unknown.len() {
+            return;
+        }
+        let octets = usize::from(block.configuration.octets);
+        let mut repairs = [RepairSymbol { index: 0, over: Bitmap::EMPTY, octets: &[] }; u8::MAX as usize];
+        for (repair, kept) in repairs.iter_mut().zip(&block.symbols) {
+            *repair = RepairSymbol {
+                index: kept.index,
+                over: kept.over,
+                octets: self.store.get(kept.place, octets),
+            };
+        }
+        let repairs = &repairs[..block.symbols.len()];
+        let known = block.present.without(&unknown);
+        let psn = |j: u8| psn_of(start + u64::from(j));
+        if known.iter().any(|j| self.ring.get(psn(j), octets).is_none_or(|symbol| symbol.len() != octets)) {
+            // A source longer than a symbol stands among them: the block can't have been coded with it.
+            return;
+        }
+        let source = |j: u8| self.ring.get(psn(j), octets).unwrap_or_default();
+        let mut decoder = core::mem::take(&mut self.decoder);
+        let code = block.configuration.code;
+        let mut valid = true;
+        if let Ok(recovered) =
+            decoder.decode(ctx.config.kernel, code, (unknown, known), source, repairs, octets)
+        {
+            for (j, symbol) in recovered.iter() {
+                valid &= self.restore(start + u64::from(j), symbol, ctx);
+            }
+            if valid {
+                self.finish(start);
+            } else if let Some(block) = self.blocks.get_mut(&start) {
+                // One of the symbols is wrong, and which one can't be known.
+                self.store.release(&block.symbols);
+                block.symbols.clear();
+            }
+        }
+        self.decoder = decoder;
+    }
+}
