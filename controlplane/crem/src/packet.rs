@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn a_read_request_takes_a_psn_for_every_response() {
         for (dma_length, positions) in
-            [(0, 1), (1, 1), (1024, 1), (1025, 2), (10_240, 10), (u32::MAX, MASK_24 / 2)]
+            [(0, 1), (1, 1), (1024, 1), (1025, 2), (10_240, 10), (u32::MAX, 1 << 22)]
         {
             let reth = Reth { dma_length, ..Reth::default() };
             let payload = packet(&Bth::new(Opcode::READ_REQUEST, 0x12, Psn::new(1)), &reth.to_octets());

@@ -1,4 +1,11 @@
 //! Losses are repaired: by redundancy, by coded retransmission, by copies.
+#![allow(
+    clippy::manual_is_multiple_of,
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    clippy::too_many_lines,
+    reason = "tests"
+)]
 
 mod world;
 
@@ -36,7 +43,7 @@ fn fixed(m: u8) -> CsfConfig {
     config
 }
 
-fn repairs<'a>(world: &'a World) -> Vec<(Flags, Repair<'a>)> {
+fn repairs(world: &World) -> Vec<(Flags, Repair<'_>)> {
     world.messages(|header, message| match message {
         Message::Repair(repair) => Some((header.flags, *repair)),
         _ => None,

@@ -50,11 +50,12 @@ pub struct CrfConfig {
     pub max_flows: usize,
     /// Octets for the symbols of all flows together; a configuration that needs more is refused.
     pub memory: usize,
-    /// How long packets may overtake each other: a gap younger than this is no loss yet.
+    /// How long packets may overtake each other: after the last repair symbol of a block, late packets are waited for so
+    /// long.
     pub reorder: Nanos,
     /// How long to wait for the next repair symbol of a block.
     pub repair_wait: Nanos,
-    /// Of a flow that sends repair symbols: when no packet came for so long, a gap outside of known blocks is asked for.
+    /// When no packet came for so long, the burst is over: gaps outside of known blocks are asked for.
     pub idle_wait: Nanos,
     /// The round-trip time to assume before the first measurement.
     pub initial_rtt: Nanos,

@@ -44,7 +44,7 @@ pub enum Verdict {
 #[derive(Debug)]
 pub(super) struct Flow {
     pub key: FlowKey,
-    pub flow_id: FlowId,
+    pub id: FlowId,
     /// Where `HELLO` came from.
     pub peer: SocketAddr,
     pub hello: Hello,
@@ -73,33 +73,26 @@ pub(super) struct Flow {
     /// No block is due before.
     pub blocks_due: Nanos,
     pub next_request_id: u16,
-    /// Range requests sent last, with their times.
-    pub range_ids: [(u16, Nanos); 8],
-    pub last_ip: IpAndTime,
+    pub last: LastPacket,
     /// When `HELLO_ACK` was sent, if once only: the first `PARAM_UPDATE` answers it.
     pub acknowledged_at: Option<Nanos>,
     pub last_heard: Nanos,
     pub armed: Nanos,
 }
 
-/// Headers and time of the last source packet.
+/// Headers, number and time of the last source packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IpAndTime {
+pub(super) struct LastPacket {
     pub ip: IpFields,
+    pub psn: Psn,
     pub at: Nanos,
 }
 
 impl Flow {
-    pub(super) fn new(
-        flow_id: FlowId,
-        peer: SocketAddr,
-        hello: Hello,
-        now: Nanos,
-        config: &CrfConfig,
-    ) -> Self {
+    pub(super) fn new(id: FlowId, peer: SocketAddr, hello: Hello, now: Nanos, config: &CrfConfig) -> Self {
         Self {
             key: FlowKey { addresses: hello.flow, label: hello.flow_label },
-            flow_id,
+            id,
             peer,
             hello,
             configurations: Vec::new(),
@@ -119,8 +112,7 @@ impl Flow {
             ranges_due: Nanos::MAX,
             blocks_due: Nanos::MAX,
             next_request_id: 1,
-            range_ids: [(0, Nanos(0)); 8],
-            last_ip: IpAndTime::default(),
+            last: LastPacket::default(),
             acknowledged_at: Some(now),
             last_heard: now,
             armed: Nanos::MAX,
@@ -175,11 +167,11 @@ impl Flow {
         ctx: &mut Context<'_, T>,
     ) -> Verdict {
         self.last_heard = ctx.now;
+        self.last = LastPacket { ip: packet.ip, psn: source.bth.psn, at: ctx.now };
         if self.first.is_none() {
             return Verdict::Pass;
         }
         ctx.stats.sources += 1;
-        self.last_ip = IpAndTime { ip: packet.ip, at: ctx.now };
         let position = self.position(source.bth.psn);
         let known = position < self.next;
         if known && !(self.is_tracked(position) && self.slot(position).state == SlotState::Missing) {
@@ -253,15 +245,8 @@ impl Flow {
                 continue;
             }
             *self.slot_mut(missing) = Slot { state: SlotState::Missing, ..Slot::default() };
-            // Where repair symbols come, they tell the block; else nothing will.
-            let waits = self.configuration_at(missing).is_some_and(|configuration| configuration.m > 0);
-            let due = if waits { Nanos::MAX } else { ctx.now + ctx.config.reorder };
-            let entry = Missing { due, requested: None, rounds: 0, in_block: false, given_up: false };
-            self.missing.insert(missing, entry);
-            self.ranges_due = self.ranges_due.min(due);
-            if waits {
-                self.watched.push_back((missing, self.arrivals));
-            }
+            self.missing.insert(missing, Missing::default());
+            self.watched.push_back((missing, self.arrivals));
             self.interval.expected += 1;
         }
         self.next = position;
@@ -401,7 +386,7 @@ impl Flow {
         or(self.ranges_due);
         or(self.blocks_due);
         if self.waits_for_idle() {
-            or(self.last_ip.at + config.idle_wait);
+            or(self.last.at + config.idle_wait);
         }
         if config.order == Order::Hold && self.deliver < self.next {
             or(self.held_until(self.deliver));
@@ -414,7 +399,7 @@ impl Flow {
         if ctx.now >= self.interval.due {
             self.report(ctx);
         }
-        if self.waits_for_idle() && ctx.now >= self.last_ip.at + ctx.config.idle_wait {
+        if self.waits_for_idle() && ctx.now >= self.last.at + ctx.config.idle_wait {
             self.all_gaps_are_due(ctx.now);
         }
         if ctx.now >= self.ranges_due {

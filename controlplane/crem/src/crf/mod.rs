@@ -178,9 +178,9 @@ impl Crf {
 
     /// Forgets a flow; what was held is delivered.
     fn remove(&mut self, key: FlowKey, now: Nanos, out: &mut impl Deliver) {
-        self.with(key, now, out, |flow, ctx| flow.flush(ctx));
+        self.with(key, now, out, Flow::flush);
         if let Some(flow) = self.flows.remove(&key) {
-            self.by_id.remove(&flow.flow_id);
+            self.by_id.remove(&flow.id);
         }
     }
 
@@ -204,7 +204,7 @@ impl Crf {
                 self.remove(key, now, out);
                 continue;
             }
-            self.with(key, now, out, |flow, ctx| flow.timeout(ctx));
+            self.with(key, now, out, Flow::timeout);
         }
     }
 

@@ -32,7 +32,7 @@ impl Flow {
     ) -> bool {
         self.last_heard = ctx.now;
         let Some(configuration) = self.configuration_of(repair) else { return false };
-        let Some(content) = self.content(repair, &configuration) else { return false };
+        let Some(content) = Self::content(repair, &configuration) else { return false };
         let start = self.position(repair.block_start);
         let end = start + u64::from(repair.k);
         if end > self.next + u64::from(self.ring.window()) / 2 {
@@ -46,14 +46,8 @@ impl Flow {
             ctx.stats.needless += 1;
             return true;
         }
-        let answers =
-            self.blocks.get(&start).is_some_and(|block| block.request_ids.contains(&repair.session_id));
-        let asked = self.range_ids.iter().find(|(id, _)| *id == repair.session_id).map(|(_, at)| *at);
-        if repair.session_id != 0 && !answers && asked.is_none() {
+        if repair.session_id != 0 && !self.asked_for(start, repair) {
             // Of a block that is complete by now, or never asked for.
-            if self.blocks.contains_key(&start) {
-                return false;
-            }
             ctx.stats.needless += 1;
             return true;
         }
@@ -74,7 +68,7 @@ impl Flow {
             self.release(ctx);
             return true;
         }
-        self.open_block(start, repair, configuration, &unknown, asked);
+        self.open_block(start, repair, configuration, &unknown);
         self.settle_due(start, flags, content, repair.session_id, ctx);
         if let Content::Coded(over) = content {
             self.keep(start, repair, over, ctx);
@@ -82,6 +76,17 @@ impl Flow {
         }
         self.release(ctx);
         true
+    }
+
+    /// Whether a request that is not complete yet has this message for an answer.
+    fn asked_for(&self, start: u64, repair: &Repair<'_>) -> bool {
+        let by_block =
+            self.blocks.get(&start).is_some_and(|block| block.request_ids.contains(&repair.session_id));
+        by_block
+            || repair.present.iter().any(|j| {
+                let missing = self.missing.get(&(start + u64::from(j)));
+                missing.is_some_and(|missing| missing.request_ids.contains(&repair.session_id))
+            })
     }
 
     //= CREM, Configuration Changes: c3c03329
@@ -95,7 +100,7 @@ impl Flow {
     //= CREM, FEC Schemes: 277d8371
     //= CREM, Cauchy Code: f0a922de b42b2c0c
     /// What the message carries; `None` when its index, sets or session contradict each other.
-    fn content(&self, repair: &Repair<'_>, configuration: &Configuration) -> Option<Content> {
+    fn content(repair: &Repair<'_>, configuration: &Configuration) -> Option<Content> {
         let sets = repair.lost.is_none_or(|lost| !lost.is_empty() && lost.is_subset(&repair.present));
         if !sets {
             return None;
@@ -156,7 +161,6 @@ impl Flow {
         repair: &Repair<'_>,
         configuration: Configuration,
         unknown: &Bitmap,
-        asked: Option<Nanos>,
     ) {
         let mut rounds = 0;
         let mut requested = None;
@@ -164,7 +168,7 @@ impl Flow {
             if let Some(missing) = self.missing.get_mut(&(start + u64::from(position))) {
                 missing.in_block = true;
                 rounds = rounds.max(missing.rounds);
-                requested = requested.or(missing.requested).or(asked);
+                requested = requested.or(missing.requested);
             }
         }
         self.blocks.entry(start).or_insert_with(|| Block {

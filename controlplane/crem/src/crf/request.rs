@@ -1,5 +1,7 @@
 //! Asking for what is lost (CREM, Requests and Fallback).
 
+use std::collections::BTreeMap;
+
 use wire::crem::{Bitmap, BlockRequest, Flags, Header, Message, PsnRange, RangeRequest, RepairRequest};
 use wire::units::Nanos;
 
@@ -12,6 +14,8 @@ use crate::sink::Deliver;
 const ROUNDS: u8 = 2;
 /// Ranges of one request: with them it fits into any path's MTU.
 const MAX_RANGES: usize = 256;
+/// Packets that the end of a block is waited for beyond its k.
+const SLACK: u64 = 8;
 /// From this loss rate on one symbol more than needed is suggested.
 const LOSSY: f64 = 0.01;
 
@@ -31,21 +35,43 @@ impl Flow {
     }
 
     //= CREM, Source Blocks: 70c89bd2
-    /// So many packets came after a gap that the repair messages of its block should have come too.
+    /// So many packets came after a gap that the repair messages of its block should have come too, or that its block is over
+    /// where there are none. Gaps that may lie in the same block are asked for together, because the sender answers once per
+    /// block and round-trip time.
     pub(super) fn watch_gaps<T: Deliver>(&mut self, ctx: &mut Context<'_, T>) {
-        while let Some(&(position, noticed_at)) = self.watched.front() {
-            let waiting = self.missing.get(&position).is_some_and(Missing::is_waiting);
-            if waiting {
-                let k = self.configuration_at(position).map_or(u64::from(u8::MAX), |c| c.k.into());
-                if self.arrivals < noticed_at + 2 * k + 8 {
-                    return;
+        let is_waiting = |missing: &BTreeMap<u64, Missing>, position| {
+            missing.get(&position).is_some_and(Missing::is_waiting)
+        };
+        while let Some(&(first, noticed_at)) = self.watched.front() {
+            if !is_waiting(&self.missing, first) {
+                self.watched.pop_front();
+                continue;
+            }
+            let (k, m) = self.configuration_at(first).map_or((1, 0), |known| (u64::from(known.k), known.m));
+            let patience = if m > 0 { 2 * k } else { k } + SLACK;
+            if self.arrivals < noticed_at + patience {
+                break;
+            }
+            let (mut last, mut count) = ((first, noticed_at), 0);
+            for &(position, noticed_at) in &self.watched {
+                if is_waiting(&self.missing, position) {
+                    if position > last.0 + k {
+                        break;
+                    }
+                    last = (position, noticed_at);
                 }
-                if let Some(missing) = self.missing.get_mut(&position) {
+                count += 1;
+            }
+            if self.arrivals < (last.1 + k).min(noticed_at + 2 * patience) {
+                break;
+            }
+            for (position, _) in self.watched.drain(..count) {
+                if let Some(missing) = self.missing.get_mut(&position).filter(|missing| missing.is_waiting())
+                {
                     missing.due = ctx.now;
                     self.ranges_due = ctx.now;
                 }
             }
-            self.watched.pop_front();
         }
         if ctx.now >= self.ranges_due {
             self.request_ranges(ctx);
@@ -69,6 +95,7 @@ impl Flow {
     }
 
     fn request_ranges_as<T: Deliver>(&mut self, copies: bool, ctx: &mut Context<'_, T>) {
+        let request_id = self.next_request_id;
         let wait = self.rtt.eighths(12) + ctx.config.repair_wait;
         let fallback = ctx.config.fallback == Fallback::Request;
         let mut ranges: Vec<PsnRange> = Vec::new();
@@ -96,6 +123,7 @@ impl Flow {
                 last = Some(position);
                 missing.requested.get_or_insert(ctx.now);
                 missing.rounds += 1;
+                missing.request_ids = [request_id, missing.request_ids[0]];
                 missing.due = ctx.now + wait;
             }
             if !missing.given_up {
@@ -106,9 +134,8 @@ impl Flow {
             return;
         }
         self.interval.incomplete_blocks += u32::try_from(ranges.len()).unwrap_or(u32::MAX);
-        let request_id = self.request_id();
-        self.range_ids.rotate_right(1);
-        self.range_ids[0] = (request_id, ctx.now);
+        // Used only now that there is something to ask for.
+        self.request_id();
         ctx.stats.range_requests += 1;
         let request = RepairRequest::Ranges(RangeRequest { request_id, ranges });
         self.send_request(request, copies, ctx);
@@ -123,7 +150,7 @@ impl Flow {
     //= CREM, Flow Establishment: a0d48d54
     pub(super) fn send<T: Deliver>(&self, message: &Message<'_>, flags: Flags, ctx: &mut Context<'_, T>) {
         ctx.buffer.clear();
-        message.encode(&Header { flags, flow_id: self.flow_id }, ctx.buffer);
+        message.encode(&Header { flags, flow_id: self.id }, ctx.buffer);
         ctx.out.transmit(self.peer, ctx.buffer);
     }
 

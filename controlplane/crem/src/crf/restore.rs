@@ -7,7 +7,7 @@
 
 use wire::crem::FlowAddresses;
 use wire::frame::Ecn;
-use wire::roce::{Bth, ICRC_OCTETS, UDP_PORT, icrc};
+use wire::roce::{Bth, ICRC_OCTETS, Psn, UDP_PORT, icrc};
 
 use super::config::Order;
 use super::flow::{Context, Flow, psn_of};
@@ -62,17 +62,17 @@ impl Flow {
             return None;
         }
         let near = [
-            self.neighbour(position, |distance| position.checked_sub(distance)),
-            self.neighbour(position, |distance| position.checked_add(distance)),
+            self.neighbour(|distance| position.checked_sub(distance)),
+            self.neighbour(|distance| position.checked_add(distance)),
         ];
-        let last = Some((self.last_ip.ip, position));
-        let nearest = near.into_iter().chain([last]).flatten();
-        for (ip, at) in nearest {
+        let last = Some((self.last.ip, self.last.psn));
+        for (ip, psn) in near.into_iter().chain([last]).flatten() {
             #[expect(clippy::cast_possible_truncation, reason = "the identification counts modulo 2^16")]
-            let counted = ip.identification.wrapping_add(position.wrapping_sub(at) as u16);
+            let steps = psn_of(position).ahead_of(psn) as u16;
+            let counted = ip.identification.wrapping_add(steps);
             for identification in [ip.identification, counted] {
                 let ip = IpFields { identification, ..ip };
-                if is_valid(self.key.addresses, &ip, payload, ctx.buffer) {
+                if is_valid(self.key.addresses, ip, payload, ctx.buffer) {
                     let ecn = if ip.ecn == Ecn::Ce { Ecn::Ect0 } else { ip.ecn };
                     return Some((IpFields { ecn, ..ip }, source.positions));
                 }
@@ -84,18 +84,20 @@ impl Flow {
         None
     }
 
-    /// The headers of the nearest packet that came, in one direction.
-    fn neighbour(&self, position: u64, step: impl Fn(u64) -> Option<u64>) -> Option<(IpFields, u64)> {
+    /// The headers of the nearest packet that is there, in one direction.
+    fn neighbour(&self, step: impl Fn(u64) -> Option<u64>) -> Option<(IpFields, Psn)> {
+        let is_there =
+            |position| matches!(self.slot(position).state, SlotState::Received | SlotState::Restored);
         (1..REACH.min(self.ring.window().into()))
             .map_while(step)
             .take_while(|&other| self.is_tracked(other))
-            .find(|&other| other != position && self.slot(other).state == SlotState::Received)
-            .map(|other| (self.slot(other).ip, other))
+            .find(|&other| is_there(other))
+            .map(|other| (self.slot(other).ip, psn_of(other)))
     }
 }
 
 /// Whether the ICRC at the end of `payload` is right for a packet with these headers.
-fn is_valid(addresses: FlowAddresses, ip: &IpFields, payload: &[u8], buffer: &mut Vec<u8>) -> bool {
+fn is_valid(addresses: FlowAddresses, ip: IpFields, payload: &[u8], buffer: &mut Vec<u8>) -> bool {
     let Some((covered, expected)) = payload.split_last_chunk::<ICRC_OCTETS>() else { return false };
     let Ok(udp_octets) = u16::try_from(payload.len() + 8) else { return false };
     buffer.clear();

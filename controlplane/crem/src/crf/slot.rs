@@ -39,10 +39,18 @@ pub(super) struct Missing {
     pub due: Nanos,
     /// When it was asked for first.
     pub requested: Option<Nanos>,
-    /// Range requests that named it.
+    /// Range requests that named it, and the last of them.
     pub rounds: u8,
+    pub request_ids: [u16; 2],
     pub in_block: bool,
     pub given_up: bool,
+}
+
+impl Default for Missing {
+    fn default() -> Self {
+        let due = Nanos::MAX;
+        Self { due, requested: None, rounds: 0, request_ids: [0; 2], in_block: false, given_up: false }
+    }
 }
 
 impl Missing {

@@ -11,8 +11,8 @@ const RECOVERY: Nanos = Nanos(10 * SECOND);
 /// How long it may persist.
 const PATIENCE: Nanos = Nanos(60 * SECOND);
 /// The window is kept in so many parts.
-const PARTS: u64 = 10;
-const PART: u64 = WINDOW.0 / PARTS;
+const PARTS: usize = 10;
+const PART: u64 = WINDOW.0 / PARTS as u64;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -38,7 +38,9 @@ pub(super) enum Verdict {
 /// Watches loss and marking of a flow over a second.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Breaker {
-    counts: [Counts; PARTS as usize],
+    counts: [Counts; PARTS],
+    /// When the first report came.
+    started: Option<Nanos>,
     /// Since when the condition holds without a clean recovery.
     since: Option<Nanos>,
     last_seen: Nanos,
@@ -46,10 +48,11 @@ pub(super) struct Breaker {
 
 impl Breaker {
     //= CREM, Congestion: 598880b9
-    /// A report came. Of a flow younger than a second all there is counts.
+    /// A report came. Nothing is judged before there has been a second to look at: a loss among the first few packets is no
+    /// rate.
     pub(super) fn report(&mut self, report: &LossReport, now: Nanos) {
         let part = now.0 / PART;
-        let slot = &mut self.counts[usize::try_from(part % PARTS).unwrap_or(0)];
+        let slot = &mut self.counts[usize::try_from(part % PARTS as u64).unwrap_or(0)];
         if slot.part != part {
             *slot = Counts { part, ..Counts::default() };
         }
@@ -57,14 +60,15 @@ impl Breaker {
         slot.lost += i64::from(report.expected) - i64::from(report.received);
         slot.received += u64::from(report.received);
         slot.marked += u64::from(report.ce_marked);
-        if self.exceeded(part) {
+        let started = *self.started.get_or_insert(now);
+        if now.saturating_sub(started) >= WINDOW && self.exceeded(part) {
             self.since.get_or_insert(now);
             self.last_seen = now;
         }
     }
 
     fn exceeded(&self, part: u64) -> bool {
-        let recent = self.counts.iter().filter(|counts| counts.part + PARTS > part);
+        let recent = self.counts.iter().filter(|counts| counts.part + PARTS as u64 > part);
         let (mut expected, mut lost, mut marked, mut received) = (0, 0i64, 0, 0);
         for counts in recent {
             expected += counts.expected;
@@ -97,7 +101,10 @@ mod tests {
 
     fn tripped(report: LossReport) -> bool {
         let mut breaker = Breaker::default();
-        breaker.report(&report, Nanos(5 * SECOND));
+        breaker.report(&LossReport::default(), Nanos(4 * SECOND));
+        breaker.report(&report, Nanos(5 * SECOND - 1));
+        assert_eq!(breaker.verdict(Nanos(5 * SECOND - 1)), Verdict::Closed, "less than a second");
+        breaker.report(&LossReport::default(), Nanos(5 * SECOND));
         breaker.verdict(Nanos(5 * SECOND)) == Verdict::Open
     }
 
@@ -116,14 +123,15 @@ mod tests {
     #[test]
     fn a_second_is_looked_at() {
         let mut breaker = Breaker::default();
-        for tenth in 0..9 {
+        breaker.report(&LossReport::default(), Nanos(0));
+        for tenth in 10..19 {
             breaker.report(&report(1000, 1000, 0), Nanos(tenth * PART));
         }
-        breaker.report(&report(1000, 1, 0), Nanos(9 * PART));
-        assert_eq!(breaker.verdict(Nanos(9 * PART)), Verdict::Closed, "999 of 10,000");
-        breaker.report(&report(1000, 998, 0), Nanos(10 * PART));
+        breaker.report(&report(1000, 1, 0), Nanos(19 * PART));
+        assert_eq!(breaker.verdict(Nanos(19 * PART)), Verdict::Closed, "999 of 10,000");
+        breaker.report(&report(1000, 998, 0), Nanos(20 * PART));
         assert_eq!(
-            breaker.verdict(Nanos(10 * PART)),
+            breaker.verdict(Nanos(20 * PART)),
             Verdict::Open,
             "1,001 of 10,000, the oldest part is out"
         );
@@ -134,6 +142,7 @@ mod tests {
     fn ten_clean_seconds_close_it_and_a_minute_of_trouble_ends_the_flow() {
         let mut breaker = Breaker::default();
         let bad = report(100, 50, 0);
+        breaker.report(&LossReport::default(), Nanos(0));
         breaker.report(&bad, Nanos(SECOND));
         let last = Nanos(SECOND);
         assert_eq!(breaker.verdict(Nanos(last.0 + 10 * SECOND - 1)), Verdict::Open);

@@ -76,8 +76,9 @@ impl Budget {
         if self.tokens < octets * 1000 {
             return Err(None);
         }
-        // The three intervals' allowance over three round-trip times.
-        let pace = (self.cap() / 3).max(self.allowance).max(1);
+        // What the busiest interval earned, over one round-trip time.
+        let busiest = self.intervals.iter().max().map_or(0, |source| source * self.share_permille / 1000);
+        let pace = busiest.max(self.allowance).max(1);
         let step = octets.saturating_mul(srtt.0) / pace;
         let start = self.paced_until.max(now.saturating_sub(Nanos(step * BURST)));
         if start > now {
@@ -134,7 +135,7 @@ mod tests {
         let mut budget = Budget::new(250, 2000, Nanos(0));
         budget.earn(1_000_000, Nanos(0), SRTT);
         let mut later = budget.clone();
-        assert_eq!(drain(&mut budget, 2 * SRTT.0 + 999_999, 9 * SRTT.0), 250_000.min(252_000));
+        assert_eq!(drain(&mut budget, SRTT.0, 3 * SRTT.0 - 1), 250_000);
         assert_eq!(drain(&mut later, 4 * SRTT.0, 9 * SRTT.0), 2000, "the allowance is left");
     }
 
@@ -142,11 +143,11 @@ mod tests {
     fn symbols_are_paced_over_the_round_trip() {
         let mut budget = Budget::new(250, 0, Nanos(0));
         budget.earn(1_200_000, Nanos(SRTT.0 - 1), SRTT);
-        // 300,000 octets for three round trips: 100 symbols each, 16 of them at once.
+        // 300,000 octets in a round trip, 16 symbols of them at once.
         let at_once = drain(&mut budget, SRTT.0, SRTT.0 + 1);
         assert_eq!(at_once, 17_000);
-        let in_one = at_once + drain(&mut budget, SRTT.0 + 1, 2 * SRTT.0);
-        assert!((100_000..=117_000).contains(&in_one), "{in_one}");
+        let in_half = at_once + drain(&mut budget, SRTT.0 + 1, 3 * SRTT.0 / 2);
+        assert!((166_000..=168_000).contains(&in_half), "{in_half}");
     }
 
     #[test]

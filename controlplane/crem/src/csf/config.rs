@@ -80,7 +80,7 @@ pub struct CsfConfig {
     pub kernel: Kernel,
 }
 
-/// Octets of the longest RoCEv2 headers and trailers around the payload: BTH 12, Rate Signal 10, RETH 16, ImmDt 4, padding 3, ICRC 4.
+/// Octets of the longest RoCEv2 headers and trailers around the payload: BTH 12, Rate Signal 10, RETH 16, immediate 4, padding 3, ICRC 4.
 const OVERHEAD: u16 = 49;
 
 impl CsfConfig {

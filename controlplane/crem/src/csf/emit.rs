@@ -104,7 +104,7 @@ impl Flow {
     //= CREM, Flow Establishment: a0d48d54
     fn send<T: Transmit>(&self, repair: &Repair<'_>, last: bool, ctx: &mut Context<'_, T>) {
         ctx.message.clear();
-        let header = Header { flags: Flags::NONE.set(Flags::LAST, last), flow_id: self.flow_id };
+        let header = Header { flags: Flags::NONE.set(Flags::LAST, last), flow_id: self.id };
         Message::Repair(*repair).encode(&header, ctx.message);
         ctx.stats.repair_octets += ctx.message.len() as u64;
         ctx.out.transmit(self.peer, ctx.message);

@@ -80,7 +80,7 @@ impl Flow {
 
     pub(super) fn send_message<T: Transmit>(&self, message: &Message<'_>, ctx: &mut Context<'_, T>) {
         ctx.message.clear();
-        message.encode(&Header { flags: Flags::NONE, flow_id: self.flow_id }, ctx.message);
+        message.encode(&Header { flags: Flags::NONE, flow_id: self.id }, ctx.message);
         ctx.out.transmit(self.peer, ctx.message);
     }
 
@@ -127,7 +127,7 @@ impl Flow {
             max_m: ack.max_m.min(ctx.config.max_m),
             max_t: ack.max_t.min(ctx.config.symbol_octets),
         };
-        (self.peer, self.flow_id, self.state) = (from, flow_id, State::Open);
+        (self.peer, self.id, self.state) = (from, flow_id, State::Open);
         if self.desired().is_none() {
             // Nothing that both can do.
             self.close(CloseReason::LIMITS, ctx);

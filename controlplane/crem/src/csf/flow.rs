@@ -48,7 +48,7 @@ pub(super) struct Flow {
     pub state: State,
     /// Where messages go: the configured receiver function, and once it has answered, where the answer came from.
     pub peer: SocketAddr,
-    pub flow_id: FlowId,
+    pub id: FlowId,
     pub nonce: u64,
     pub rtt: Rtt,
     /// The code to use where the receiver supports it.
@@ -96,7 +96,7 @@ impl Flow {
             key,
             state: State::Silent,
             peer: config.receiver_of(key.addresses.destination()),
-            flow_id: FlowId(0),
+            id: FlowId(0),
             nonce,
             rtt: Rtt::new(config.initial_rtt),
             wanted_code: Code::of(config.scheme).unwrap_or(Code::Cauchy),

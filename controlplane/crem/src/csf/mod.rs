@@ -168,7 +168,7 @@ impl Csf {
         self.by_nonce.insert(nonce, key);
         let former = self.flows.get_mut(&key).map(|flow| core::mem::replace(&mut flow.nonce, nonce));
         former.and_then(|former| self.by_nonce.remove(&former));
-        self.with(key, now, out, |flow, ctx| flow.say_hello(ctx));
+        self.with(key, now, out, Flow::say_hello);
     }
 
     /// A packet of the other direction passes: it may acknowledge packets of a flow.
@@ -310,10 +310,10 @@ impl Csf {
         f: impl FnOnce(&mut Flow, &mut Context<'_, T>) -> R,
     ) -> Option<R> {
         let flow = self.flows.get_mut(&key)?;
-        let before = (flow.state == State::Open).then_some((flow.peer, flow.flow_id));
+        let before = (flow.state == State::Open).then_some((flow.peer, flow.id));
         let (config, stats, message) = (&self.config, &mut self.stats, &mut self.message);
         let result = f(flow, &mut Context { config, stats, out, message, now });
-        let after = (flow.state == State::Open).then_some((flow.peer, flow.flow_id));
+        let after = (flow.state == State::Open).then_some((flow.peer, flow.id));
         if before != after {
             before.and_then(|id| self.by_id.remove(&id));
             if let Some(id) = after {

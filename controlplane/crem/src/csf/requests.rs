@@ -73,14 +73,14 @@ impl Flow {
             return false;
         }
         let ranges = || request.ranges.iter().take(MAX_RANGES);
-        if self.open.as_ref().is_some_and(|open| ranges().any(|range| overlaps(open, range))) {
+        if self.open.as_ref().is_some_and(|open| ranges().any(|range| overlaps(open, *range))) {
             // What is asked for has left; the block needn't wait for more.
             self.close_block(true, ctx);
         }
         let mut wanted: Vec<(usize, Bitmap)> = Vec::new();
         let mut gaps: Vec<(Psn, u8)> = Vec::new();
         for range in ranges() {
-            self.locate(range, &mut wanted, &mut gaps);
+            self.locate(*range, &mut wanted, &mut gaps);
         }
         wanted.sort_by_key(|(index, _)| *index);
         wanted.dedup_by(|(later, more), (index, lost)| {
@@ -103,7 +103,7 @@ impl Flow {
     }
 
     /// Which positions of which blocks a range names, and which of its PSNs lie between blocks.
-    fn locate(&self, range: &PsnRange, wanted: &mut Vec<(usize, Bitmap)>, gaps: &mut Vec<(Psn, u8)>) {
+    fn locate(&self, range: PsnRange, wanted: &mut Vec<(usize, Bitmap)>, gaps: &mut Vec<(Psn, u8)>) {
         let (Some(first), Some(next)) = (self.closed.front(), self.next) else { return };
         let mut psn = range.start;
         let mut left = u32::from(range.count);
@@ -201,7 +201,7 @@ impl Flow {
     }
 }
 
-fn overlaps(block: &Block, range: &PsnRange) -> bool {
+fn overlaps(block: &Block, range: PsnRange) -> bool {
     range.start.ahead_of(block.start) < block.covered.into()
         || block.start.ahead_of(range.start) < range.count.into()
 }

@@ -1,6 +1,6 @@
 //! A sender function, a receiver function and the path between them, in virtual time.
 #![allow(dead_code, reason = "each test file uses its part")]
-#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "helpers of tests")]
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::collections::BTreeMap;
