@@ -242,9 +242,10 @@ fn progress_bar(topology: &Topology, scheme: Scheme, hidden: bool) -> ProgressBa
 fn table(comparison: &Comparison) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(table::COLUMNS.iter().map(|column| column.heading));
+    let columns = table::columns(&comparison.outcomes);
+    table.set_header(columns.iter().map(|column| column.heading));
     for outcome in &comparison.outcomes {
-        table.add_row(table::COLUMNS.iter().map(|column| (column.cell)(&outcome.summary)));
+        table.add_row(columns.iter().map(|column| (column.cell)(&outcome.summary)));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);

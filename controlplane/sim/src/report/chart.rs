@@ -13,7 +13,14 @@ const COLUMNS: usize = 900;
 const BATCHES_SHOWN: usize = 2;
 
 /// Colours that remain distinct for colour-blind readers (Okabe and Ito), by scheme in the order given.
-const COLOURS: [RGBColor; 3] = [RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(0, 158, 115)];
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(213, 94, 0),
+    RGBColor(0, 114, 178),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
 
 /// Why a picture couldn't be drawn.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +74,7 @@ pub fn queue_svg(title: &str, outcomes: &[Outcome]) -> Result<String, ChartError
             .y_label_formatter(&|kb| format!("{kb:.0}"))
             .draw()?;
 
-        for (outcome, colour) in outcomes.iter().zip(COLOURS) {
+        for (outcome, colour) in outcomes.iter().zip(COLOURS.into_iter().cycle()) {
             let (from, to) = shown(outcome);
             let points = outcome
                 .queue

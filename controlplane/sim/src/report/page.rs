@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::COLUMNS;
+use super::table;
 use crate::run::Outcome;
 
 /// One topology on a page.
@@ -46,13 +46,14 @@ fn render(page: &mut String, section: &Section<'_>) {
         escape(section.name),
         escape(section.description)
     );
-    for column in &COLUMNS {
+    let columns = table::columns(section.outcomes);
+    for column in &columns {
         let _ = write!(page, "<th>{}</th>", escape(column.heading).replace('\n', "<br>"));
     }
     page.push_str("</tr>\n");
     for outcome in section.outcomes {
         page.push_str("<tr>");
-        for column in &COLUMNS {
+        for column in &columns {
             let _ = write!(page, "<td>{}</td>", escape(&(column.cell)(&outcome.summary)));
         }
         page.push_str("</tr>\n");

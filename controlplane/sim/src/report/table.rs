@@ -1,5 +1,6 @@
 //! The comparison as rows of text, shared by the terminal and the page.
 
+use crate::run::Outcome;
 use crate::summary::{Quantiles, Reports, Summary, Tail};
 
 /// One column: its heading (lines separated by `\n`) and what it shows of a run.
@@ -8,14 +9,26 @@ pub struct Column {
     pub heading: &'static str,
     /// The cell of one run.
     pub cell: fn(&Summary) -> String,
+    /// Whether a run has anything to show here; a column in which none has is left out.
+    shown: fn(&Summary) -> bool,
 }
 
-/// The columns of the comparison, in order.
-pub const COLUMNS: [Column; 10] = [
-    Column { heading: "scheme", cell: |s| s.scheme.to_owned() },
+const ALWAYS: fn(&Summary) -> bool = |_| true;
+
+/// Rates that congestion cut: of DCQCN's schemes.
+const RATES: fn(&Summary) -> bool = |s| s.reaction.first_cut_us.is_some();
+
+/// The columns of a comparison, in order.
+pub fn columns(outcomes: &[Outcome]) -> Vec<&'static Column> {
+    COLUMNS.iter().filter(|column| outcomes.iter().any(|o| (column.shown)(&o.summary))).collect()
+}
+
+static COLUMNS: [Column; 13] = [
+    Column { heading: "scheme", cell: |s| s.scheme.to_owned(), shown: ALWAYS },
     Column {
         heading: "messages\ncompleted",
         cell: |s| format!("{}/{}", s.messages.completed, s.messages.sent),
+        shown: ALWAYS,
     },
     Column {
         heading: "completion, us\np50/p99/max",
@@ -23,25 +36,54 @@ pub const COLUMNS: [Column; 10] = [
             let Quantiles { p50, p99, max } = s.messages.fct_us;
             [p50, p99, max].map(three_digits).join("/")
         },
+        shown: ALWAYS,
     },
-    Column { heading: "scheduled\nx ideal\np50/p99", cell: |s| ratio(&s.messages.slowdown.scheduled) },
-    Column { heading: "unscheduled\nx ideal\np50/p99", cell: |s| ratio(&s.messages.slowdown.unscheduled) },
-    Column { heading: "goodput\nGbit/s", cell: |s| format!("{:.1}", s.goodput_mbps / 1000.0) },
-    Column { heading: "link\nin use", cell: |s| format!("{:.1} %", s.bottleneck.utilisation * 100.0) },
+    Column {
+        heading: "scheduled\nx ideal\np50/p99",
+        cell: |s| ratio(&s.messages.slowdown.scheduled),
+        shown: ALWAYS,
+    },
+    Column {
+        heading: "unscheduled\nx ideal\np50/p99",
+        cell: |s| ratio(&s.messages.slowdown.unscheduled),
+        shown: |s| !s.messages.slowdown.unscheduled.p50.is_nan(),
+    },
+    Column { heading: "goodput\nGbit/s", cell: |s| format!("{:.1}", s.goodput_mbps / 1000.0), shown: ALWAYS },
+    Column {
+        heading: "link\nin use",
+        cell: |s| format!("{:.1} %", s.bottleneck.utilisation * 100.0),
+        shown: ALWAYS,
+    },
     Column {
         heading: "queue, octets\npeak/mean",
         cell: |s| {
             let mean = rounded(s.bottleneck.queue_mean_octets);
             format!("{}/{}", thousands(s.bottleneck.queue_peak_octets), thousands(mean))
         },
+        shown: ALWAYS,
     },
-    Column { heading: "drops", cell: |s| thousands(s.bottleneck.drops) },
+    Column {
+        heading: "settled queue\n/fairness",
+        cell: |s| {
+            let mean = s.steady.queue_mean_octets;
+            format!("{}/{:.2}", known(mean, thousands(rounded(mean))), s.steady.fairness)
+        },
+        shown: RATES,
+    },
+    Column { heading: "drops", cell: |s| thousands(s.bottleneck.drops), shown: ALWAYS },
+    Column {
+        heading: "first cut\nafter, us",
+        cell: |s| s.reaction.first_cut_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
+        shown: RATES,
+    },
+    Column { heading: "rate\nadvice", cell: |s| thousands(s.reports.rate_advice), shown: RATES },
     Column {
         heading: "reports to\nreceiver/sender",
         cell: |s| {
             let Reports { congestion_to_receiver, congestion_to_sender, .. } = s.reports;
             format!("{}/{}", thousands(congestion_to_receiver), thousands(congestion_to_sender))
         },
+        shown: |s| s.reaction.first_cut_us.is_none(),
     },
 ];
 
