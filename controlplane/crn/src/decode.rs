@@ -24,8 +24,10 @@ enum Protocol {
     Rdcc,
     /// The erasure-coded repair channel
     Crem,
-    /// Rate advice
+    /// Rate advice: a datagram to the SCONE port, or a Rate Signal extension
     Scone,
+    /// RoCEv2: a datagram to port 4791, from the base transport header to the ICRC
+    Roce,
 }
 
 /// Runs the command.
@@ -49,7 +51,8 @@ fn describe(protocol: Protocol, octets: &[u8]) -> Result<Description> {
     match protocol {
         Protocol::Rdcc => describe::rdcc(octets).map_err(|error| miette!("not an RDCC message: {error}")),
         Protocol::Crem => describe::crem(octets).map_err(|error| miette!("not a CREM message: {error}")),
-        Protocol::Scone => Err(miette!("this version decodes RDCC and CREM; SCONE comes with its endpoints")),
+        Protocol::Scone => describe::scone(octets).map_err(|error| miette!("not a SCONE message: {error}")),
+        Protocol::Roce => describe::roce(octets).map_err(|error| miette!("not a RoCEv2 packet: {error}")),
     }
 }
 

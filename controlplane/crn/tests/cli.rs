@@ -63,6 +63,21 @@ fn decode_prints_crems_example() {
 }
 
 #[test]
+fn decode_prints_rate_advice_and_rocev2() {
+    let advice = "00 00 00 01 00 00 61 a8 0a 00 01 01 00 00 00 00";
+    let output = crn(&["decode", "--protocol", "scone", advice]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("RATE_ADVICE\n") && text.contains("25000 (Mbit/s)"), "{text}");
+    let acknowledgement = "11 40 ff ff 24 00 00 12 00 00 00 07 1f 00 00 01 01 02 03 04";
+    let output = crn(&["decode", "--protocol", "roce", acknowledgement]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("RC Acknowledge\n") && text.contains("advised rate 21544 Mbit/s"), "{text}");
+    let output = crn(&["decode", "--protocol", "scone", "00 00 00 02 00 00 61 a8 0a 00 01 01 00 00 00 00"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("octet 0: version 2 is unknown; it should be 1"), "{text}");
+}
+
+#[test]
 fn decode_refuses_with_the_octet_and_the_reason() {
     let unknown_version = GRANT.replacen("10", "20", 1);
     let unknown_type = GRANT.replacen("04", "0b", 1);

@@ -1,5 +1,6 @@
 //! The vectors in `golden/rdcc.json` were written from the document by somebody who hadn't seen this crate; those in
-//! `golden/crem.json` likewise, and start with the document's own example. `golden/README.md` describes the files.
+//! `golden/crem.json` likewise, and start with the document's own example; so were those in `golden/scone.json`.
+//! `golden/README.md` describes the files.
 
 use serde_json::Value;
 use wire::rdcc::DecodeError;
@@ -101,6 +102,69 @@ fn crem_vectors_decode_to_their_fields_and_encode_to_their_octets() {
                 assert!(error.to_string().starts_with(&format!("octet {}: ", error.offset())), "{name}");
             }
             (result, _) => panic!("{name}: {result:?}"),
+        }
+    }
+}
+
+/// The class of error of SCONE's codec in the words of the vectors.
+fn scone_class(error: wire::scone::DecodeError) -> &'static str {
+    use wire::scone::DecodeError as E;
+    match error {
+        E::TooShort { .. } | E::DatagramLength { .. } => "length of no message",
+        E::ExtensionLength { .. } => "length not that of the extension",
+        E::UnknownVersion { .. } => "unknown version",
+    }
+}
+
+#[expect(clippy::unwrap_used, reason = "a helper of tests")]
+/// What the octets are, by the name that a vector gives them, and how they are encoded again.
+fn scone_of(message: &str, octets: &[u8]) -> (Value, Vec<u8>) {
+    use wire::scone::{RateSignal, SconeDatagram};
+    let json = |octets: &[u8]| wire::describe::scone(octets).unwrap().to_json();
+    match message {
+        "RATE_SIGNAL" => (json(octets), RateSignal::decode(octets).unwrap().to_octets().to_vec()),
+        "CNP" => {
+            let signal = RateSignal::in_cnp(octets.first_chunk().unwrap()).unwrap();
+            (json(&signal.to_octets()), signal.to_cnp().to_vec())
+        }
+        "CNP_WITHOUT_ADVICE" => {
+            assert_eq!(RateSignal::in_cnp(octets.first_chunk().unwrap()), None);
+            (serde_json::json!({}), octets.to_vec())
+        }
+        "ACK_CODES" => {
+            let rates: Vec<_> = (1..64).map(|code| wire::scone::ack_code::decode(code).unwrap().0).collect();
+            (serde_json::json!({ "rates": rates }), Vec::new())
+        }
+        _ => {
+            assert_eq!(wire::describe::scone(octets).unwrap().message, message);
+            let again = match wire::scone::decode(octets).unwrap() {
+                SconeDatagram::RateAdvice(advice) => advice.to_octets(),
+                SconeDatagram::Feedback(feedback) => feedback.to_octets().to_vec(),
+            };
+            (json(octets), again)
+        }
+    }
+}
+
+#[test]
+fn scone_vectors_decode_to_their_fields_and_encode_to_their_octets() {
+    let vectors: Vec<Value> = serde_json::from_str(include_str!("golden/scone.json")).unwrap();
+    assert!(vectors.len() > 30);
+    for vector in vectors {
+        let name = vector["name"].as_str().unwrap();
+        let octets = octets(vector["hex"].as_str().unwrap());
+        if let Some(expected) = vector.get("error") {
+            let error = wire::scone::decode(&octets).unwrap_err();
+            assert_eq!(scone_class(error), expected, "{name}");
+            if let Some(octet) = vector["octet"].as_u64() {
+                assert_eq!(error.offset() as u64, octet, "{name}");
+            }
+            continue;
+        }
+        let (fields, again) = scone_of(vector["message"].as_str().unwrap(), &octets);
+        assert_eq!(fields, vector["fields"], "{name}");
+        if vector["reencodes"] != false {
+            assert_eq!(again, octets, "{name}");
         }
     }
 }

@@ -5,12 +5,16 @@
 
 mod crem;
 mod rdcc;
+mod roce;
+mod scone;
 
 use core::fmt;
 use core::net::IpAddr;
 
 pub use crem::{crem, crem_message};
 pub use rdcc::{rdcc, rdcc_message};
+pub use roce::roce;
+pub use scone::scone;
 
 /// A decoded message, field by field.
 #[derive(Clone, Debug, PartialEq, Eq)]
