@@ -9,26 +9,30 @@ pub struct Column {
     pub heading: &'static str,
     /// The cell of one run.
     pub cell: fn(&Summary) -> String,
-    /// Whether a run has anything to show here; a column in which none has is left out.
-    shown: fn(&Summary) -> bool,
+    /// Whether the comparison has anything to show here.
+    shown: fn(&[Outcome]) -> bool,
 }
 
-const ALWAYS: fn(&Summary) -> bool = |_| true;
+fn always(_: &[Outcome]) -> bool {
+    true
+}
 
-/// Rates that congestion cut: of DCQCN's schemes.
-const RATES: fn(&Summary) -> bool = |s| s.reaction.first_cut_us.is_some();
+/// Rates that congestion cut: a comparison of DCQCN's schemes. Its reports are Rate Advice.
+fn rates(outcomes: &[Outcome]) -> bool {
+    outcomes.iter().any(|o| o.summary.reaction.first_cut_us.is_some())
+}
 
 /// The columns of a comparison, in order.
 pub fn columns(outcomes: &[Outcome]) -> Vec<&'static Column> {
-    COLUMNS.iter().filter(|column| outcomes.iter().any(|o| (column.shown)(&o.summary))).collect()
+    COLUMNS.iter().filter(|column| (column.shown)(outcomes)).collect()
 }
 
 static COLUMNS: [Column; 13] = [
-    Column { heading: "scheme", cell: |s| s.scheme.to_owned(), shown: ALWAYS },
+    Column { heading: "scheme", cell: |s| s.scheme.to_owned(), shown: always },
     Column {
         heading: "messages\ncompleted",
         cell: |s| format!("{}/{}", s.messages.completed, s.messages.sent),
-        shown: ALWAYS,
+        shown: always,
     },
     Column {
         heading: "completion, us\np50/p99/max",
@@ -36,23 +40,23 @@ static COLUMNS: [Column; 13] = [
             let Quantiles { p50, p99, max } = s.messages.fct_us;
             [p50, p99, max].map(three_digits).join("/")
         },
-        shown: ALWAYS,
+        shown: always,
     },
     Column {
         heading: "scheduled\nx ideal\np50/p99",
         cell: |s| ratio(&s.messages.slowdown.scheduled),
-        shown: ALWAYS,
+        shown: always,
     },
     Column {
         heading: "unscheduled\nx ideal\np50/p99",
         cell: |s| ratio(&s.messages.slowdown.unscheduled),
-        shown: |s| !s.messages.slowdown.unscheduled.p50.is_nan(),
+        shown: |outcomes| outcomes.iter().any(|o| !o.summary.messages.slowdown.unscheduled.p50.is_nan()),
     },
-    Column { heading: "goodput\nGbit/s", cell: |s| format!("{:.1}", s.goodput_mbps / 1000.0), shown: ALWAYS },
+    Column { heading: "goodput\nGbit/s", cell: |s| format!("{:.1}", s.goodput_mbps / 1000.0), shown: always },
     Column {
         heading: "link\nin use",
         cell: |s| format!("{:.1} %", s.bottleneck.utilisation * 100.0),
-        shown: ALWAYS,
+        shown: always,
     },
     Column {
         heading: "queue, octets\npeak/mean",
@@ -60,7 +64,7 @@ static COLUMNS: [Column; 13] = [
             let mean = rounded(s.bottleneck.queue_mean_octets);
             format!("{}/{}", thousands(s.bottleneck.queue_peak_octets), thousands(mean))
         },
-        shown: ALWAYS,
+        shown: always,
     },
     Column {
         heading: "settled queue\n/fairness",
@@ -68,22 +72,22 @@ static COLUMNS: [Column; 13] = [
             let mean = s.steady.queue_mean_octets;
             format!("{}/{:.2}", known(mean, thousands(rounded(mean))), s.steady.fairness)
         },
-        shown: RATES,
+        shown: rates,
     },
-    Column { heading: "drops", cell: |s| thousands(s.bottleneck.drops), shown: ALWAYS },
+    Column { heading: "drops", cell: |s| thousands(s.bottleneck.drops), shown: always },
     Column {
         heading: "first cut\nafter, us",
         cell: |s| s.reaction.first_cut_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
-        shown: RATES,
+        shown: rates,
     },
-    Column { heading: "rate\nadvice", cell: |s| thousands(s.reports.rate_advice), shown: RATES },
+    Column { heading: "rate\nadvice", cell: |s| thousands(s.reports.rate_advice), shown: rates },
     Column {
         heading: "reports to\nreceiver/sender",
         cell: |s| {
             let Reports { congestion_to_receiver, congestion_to_sender, .. } = s.reports;
             format!("{}/{}", thousands(congestion_to_receiver), thousands(congestion_to_sender))
         },
-        shown: |s| s.reaction.first_cut_us.is_none(),
+        shown: |outcomes| !rates(outcomes),
     },
 ];
 
