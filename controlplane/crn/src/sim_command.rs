@@ -52,6 +52,9 @@ enum SchemeName {
     /// The same, and Rate Advice as a bound besides
     #[value(name = "dcqcn+advice")]
     DcqcnAdvice,
+    /// The same with a Rate Signal in each packet instead
+    #[value(name = "dcqcn+signal")]
+    DcqcnSignal,
 }
 
 impl From<SchemeName> for Scheme {
@@ -62,6 +65,7 @@ impl From<SchemeName> for Scheme {
             SchemeName::RdccCrn => Self::RdccCrn,
             SchemeName::Dcqcn => Self::Dcqcn,
             SchemeName::DcqcnAdvice => Self::DcqcnAdvice,
+            SchemeName::DcqcnSignal => Self::DcqcnSignal,
         }
     }
 }

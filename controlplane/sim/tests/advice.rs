@@ -1,4 +1,4 @@
-//! What Rate Advice adds to DCQCN (SCONE, Solution 1), in the two deployments that the document describes.
+//! What advice from the network adds to DCQCN, in the two deployments that the document describes.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -41,6 +41,18 @@ fn a_congested_uplink_advises_its_senders_within_a_round_trip() {
     let [alone, advised] = [alone, advised].map(|summary| summary.reaction.first_cut_us.unwrap());
     assert!(advised < 0.6 * base_rtt_us, "{advised} us of {base_rtt_us} us");
     assert!(advised < alone, "{advised} us with advice, {alone} us without");
+}
+
+/// The Rate Signal goes the receivers' way, as CNPs do, but says how much at once.
+#[test]
+fn signals_bound_each_queue_pair() {
+    let topology = load("scone-uplink.yaml");
+    let pipeline = Pipeline::built_in().unwrap();
+    let signalled = sim::run(&topology, &pipeline, Scheme::DcqcnSignal, 1, &mut |_| {}).unwrap().summary;
+    assert_eq!(signalled.messages.completed, signalled.messages.sent, "{signalled:#?}");
+    let bound = 1.25 * signalled.bottleneck.b_th_octets as f64;
+    assert!(signalled.steady.queue_mean_octets <= bound, "{signalled:#?}");
+    assert!(signalled.steady.fairness >= 0.95, "{signalled:#?}");
 }
 
 /// Across data centers: the gateway near the source answers in less than a millisecond and its distance; DCQCN takes the

@@ -406,6 +406,8 @@ pub enum Scheme {
     Dcqcn,
     /// DCQCN, and the switches' Rate Advice as a bound besides (SCONE, Solution 1).
     DcqcnAdvice,
+    /// DCQCN, and as a bound besides the Rate Signal that switches lower and receivers return (SCONE, Solution 2).
+    DcqcnSignal,
 }
 
 impl Scheme {
@@ -420,6 +422,7 @@ impl Scheme {
             Self::RdccCrn => "rdcc+crn",
             Self::Dcqcn => "dcqcn",
             Self::DcqcnAdvice => "dcqcn+advice",
+            Self::DcqcnSignal => "dcqcn+signal",
         }
     }
 
@@ -435,12 +438,17 @@ impl Scheme {
 
     /// Whether rates follow CNPs.
     pub const fn uses_dcqcn(self) -> bool {
-        matches!(self, Self::Dcqcn | Self::DcqcnAdvice)
+        matches!(self, Self::Dcqcn | Self::DcqcnAdvice | Self::DcqcnSignal)
     }
 
     /// Whether senders take Rate Advice.
     pub const fn takes_advice(self) -> bool {
         matches!(self, Self::DcqcnAdvice)
+    }
+
+    /// Whether data carries a Rate Signal, and senders take what receivers return of it.
+    pub const fn takes_signals(self) -> bool {
+        matches!(self, Self::DcqcnSignal)
     }
 }
 

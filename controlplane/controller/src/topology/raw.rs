@@ -460,6 +460,7 @@ choice! {
         "rdcc+crn" => Scheme::RdccCrn,
         "dcqcn" => Scheme::Dcqcn,
         "dcqcn+advice" => Scheme::DcqcnAdvice,
+        "dcqcn+signal" => Scheme::DcqcnSignal,
     } -> Scheme
 }
 

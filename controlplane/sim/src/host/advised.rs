@@ -1,41 +1,77 @@
 //! DCQCN on a host, and the rate advice of switches as a bound besides.
 //!
 //! DCQCN itself runs in the RoCEv2 endpoint. Here is what sits beside it: the machine that takes Rate Advice (SCONE,
-//! Solution 1) and bounds queue pairs by it.
+//! Solution 1) and what receivers return of Rate Signals (Solution 2), and bounds queue pairs by them; and the one that
+//! returns the signals.
 
 use std::net::{IpAddr, SocketAddr};
 
-use controller::topology::Topology;
-use roce::Endpoint;
+use controller::topology::{Scheme, Topology};
+use roce::{Endpoint, Received, TxPacket};
+use scone::receiver::{Carrier, FeedbackForm, Receiver, ReceiverConfig, ReceiverQp};
 use scone::sender::{Sender, SenderConfig, SenderQp};
+use wire::scone::RateSignal;
 use wire::units::{BitPerSec, MbitPerSec, Nanos};
 
 use super::nic::Nic;
 use crate::run::RunError;
 
-/// The machines of a host that sends.
+/// The machines of a host.
 #[derive(Debug)]
 pub struct Advised {
     sender: Sender,
+    /// Where data carries signals.
+    signals: Option<Signals>,
     address: IpAddr,
     port: u16,
     qps: Vec<u32>,
 }
 
+#[derive(Debug)]
+struct Signals {
+    extension_type: u8,
+    receiver: Receiver,
+}
+
+/// The Rate Signal that data starts with under a scheme: no advice yet.
+pub fn rate_signal(topology: &Topology, scheme: Scheme) -> Option<RateSignal> {
+    let (extension_type, _) = topology.domain.reports.rate_signal.filter(|_| scheme.takes_signals())?;
+    Some(RateSignal { extension_type, rate: MbitPerSec(0) })
+}
+
 impl Advised {
-    /// A sender that trusts the topology's switches.
-    pub fn new(topology: &Topology, name: &str, nic: &Nic) -> Result<Self, RunError> {
+    /// Machines that trust the topology's switches and take what the scheme takes.
+    pub fn new(topology: &Topology, name: &str, nic: &Nic, scheme: Scheme) -> Result<Self, RunError> {
         let (uplink, ..) = nic.uplink();
         let address = IpAddr::V4(nic.address);
         let mut config = SenderConfig::new(BitPerSec(uplink.rate_bps));
-        config.elements = topology.domain.crn_addresses.iter().map(|&address| address.into()).collect();
         config.addresses = [address].into();
-        if let Some((_, floor)) = topology.domain.reports.rate_advice {
+        let reports = &topology.domain.reports;
+        let floors = if scheme.takes_advice() {
+            // Whoever doesn't take advice trusts no element.
+            config.elements = topology.domain.crn_addresses.iter().map(|&address| address.into()).collect();
+            reports.rate_advice
+        } else {
+            reports.rate_signal.map(|(_, floor)| (0, floor))
+        };
+        if let Some((_, floor)) = floors {
             config.floor = BitPerSec(floor).mbit_per_sec().max(MbitPerSec(1));
         }
-        let sender = Sender::new(config)
-            .map_err(|error| RunError::Parameters { host: name.to_owned(), reason: error.to_string() })?;
-        Ok(Self { sender, address, port: topology.domain.ports.scone, qps: Vec::new() })
+        let refused = |error: scone::sender::ConfigError| RunError::Parameters {
+            host: name.to_owned(),
+            reason: error.to_string(),
+        };
+        let port = topology.domain.ports.scone;
+        let signals = rate_signal(topology, scheme)
+            .map(|RateSignal { extension_type, .. }| {
+                config.extension_type = Some(extension_type);
+                let config = ReceiverConfig::new(extension_type, port, FeedbackForm::Dedicated);
+                Ok(Signals { extension_type, receiver: Receiver::new(config)? })
+            })
+            .transpose()
+            .map_err(refused)?;
+        let sender = Sender::new(config).map_err(refused)?;
+        Ok(Self { sender, signals, address, port, qps: Vec::new() })
     }
 
     /// The UDP port that advice comes to.
@@ -49,14 +85,48 @@ impl Advised {
         self.qps.push(qp);
     }
 
+    /// A queue pair that this host will receive on.
+    pub fn add_receiving_qp(&mut self, qp: u32, peer: IpAddr) {
+        if let Some(signals) = &mut self.signals {
+            signals.receiver.add_qp(ReceiverQp { qp, peer, peer_qp: qp });
+        }
+    }
+
+    /// A RoCEv2 packet that may carry feedback.
+    pub fn take_packet(&mut self, from: IpAddr, head: &[u8], now: Nanos) {
+        // As with datagrams below.
+        let _ = self.sender.handle_packet(from, head, now);
+    }
+
+    /// Data that the endpoint accepted.
+    pub fn take_data(&mut self, received: &Received, now: Nanos) {
+        let Some(signals) = &mut self.signals else { return };
+        let Some(rate) = received.rate_signal else { return };
+        let signal = RateSignal { extension_type: signals.extension_type, rate };
+        // What isn't recorded is counted by the machine.
+        let _ = signals.receiver.record(received.qp, received.from, signal, Carrier::Request, now);
+    }
+
+    /// Lets a packet that leaves take feedback along.
+    pub fn attach(&mut self, packet: &mut TxPacket, now: Nanos) {
+        if let Some(signals) = &mut self.signals {
+            signals.receiver.attach(packet.qp, &mut packet.head, now);
+        }
+    }
+
     /// A datagram to the SCONE port.
     pub fn take_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
         // What is discarded is counted by the machine; there is nobody else to tell.
         let _ = self.sender.handle_datagram(from.ip(), octets, now);
     }
 
-    /// Tells the machine what the queue pairs want, and the endpoint what they may.
-    pub fn work(&mut self, roce: &mut Endpoint, now: Nanos) {
+    /// Tells the machine what the queue pairs want, and the endpoint what they may; queues what is returned.
+    pub fn work(&mut self, nic: &mut Nic, roce: &mut Endpoint, now: Nanos) {
+        if let Some(signals) = &mut self.signals {
+            while let Some(datagram) = signals.receiver.poll_transmit(now) {
+                nic.queue_control(self.port, datagram.to, &datagram.octets);
+            }
+        }
         for &qp in &self.qps {
             let wants = roce.pending_messages(qp).is_some_and(|messages| messages > 0);
             let demand = if wants { roce.dcqcn_rate(qp, now).ok().flatten() } else { None };
@@ -74,6 +144,7 @@ impl Advised {
 
     /// When the machine wants to be called.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        self.sender.poll_timeout()
+        let signals = self.signals.as_ref().and_then(|signals| signals.receiver.poll_timeout());
+        [self.sender.poll_timeout(), signals].into_iter().flatten().min()
     }
 }

@@ -14,6 +14,7 @@ use rdcc::receiver::ReceiverStats;
 use roce::{Endpoint, QpConfig, dcqcn};
 use softswitch::Packet;
 use wire::frame::{self, Ecn};
+use wire::scone::RateSignal;
 use wire::units::{BitPerSec, Nanos};
 
 use crate::link::Link;
@@ -64,6 +65,7 @@ pub struct Host {
     credit: Option<Credit>,
     retransmit_timeout: Nanos,
     dcqcn: Option<dcqcn::Config>,
+    rate_signal: Option<RateSignal>,
     advised: Option<Advised>,
     rdcc_port: u16,
     timer: Option<Nanos>,
@@ -91,7 +93,8 @@ impl Host {
         let nic = Nic::new(topology, name, host)?;
         let credit =
             if scheme.uses_credit() { Some(Credit::new(topology, name, &nic, scheme, seed)?) } else { None };
-        let advised = if scheme.takes_advice() { Some(Advised::new(topology, name, &nic)?) } else { None };
+        let bounded = scheme.takes_advice() || scheme.takes_signals();
+        let advised = if bounded { Some(Advised::new(topology, name, &nic, scheme)?) } else { None };
         let line_rate = BitPerSec(nic.uplink().0.rate_bps);
         Ok(Self {
             nic,
@@ -99,6 +102,7 @@ impl Host {
             credit,
             retransmit_timeout: MIN_RETRANSMIT_TIMEOUT.max(Nanos(4 * topology.rdcc.base_rtt_ns)),
             dcqcn: scheme.uses_dcqcn().then(|| dcqcn::Config::new(line_rate)),
+            rate_signal: advised::rate_signal(topology, scheme),
             advised,
             rdcc_port: topology.domain.ports.rdcc,
             timer: None,
@@ -153,6 +157,9 @@ impl Host {
             if let Some(advised) = &mut hosts[from].advised {
                 advised.add_qp(qp, destination.into(), now);
             }
+            if let Some(advised) = &mut hosts[to].advised {
+                advised.add_receiving_qp(qp, source.into());
+            }
         }
         Ok(())
     }
@@ -165,6 +172,7 @@ impl Host {
             ack_dscp: self.nic.dscp.control,
             retransmit_timeout: self.retransmit_timeout,
             dcqcn: self.dcqcn,
+            rate_signal: self.rate_signal,
             ..QpConfig::new(qp, qp, peer.into())
         };
         self.roce.create_qp(config).map_err(|error| self.refused(&error))
@@ -213,6 +221,9 @@ impl Host {
         if parsed.datagram.destination_port == wire::roce::UDP_PORT {
             let ce = parsed.datagram.ecn == Ecn::Ce;
             let source = parsed.datagram.source.into();
+            if let Some(advised) = &mut self.advised {
+                advised.take_packet(source, parsed.payload_head, now);
+            }
             // A refused packet is counted by the endpoint; there is nobody else to tell.
             let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
             self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
@@ -245,6 +256,9 @@ impl Host {
             if let Some(credit) = &mut self.credit {
                 credit.take_data(&received, source_port, now);
             }
+            if let Some(advised) = &mut self.advised {
+                advised.take_data(&received, now);
+            }
         }
         if let Some(pair) = delivered {
             // Before the completion that it may have caused, or the batch would end without this frame.
@@ -272,7 +286,7 @@ impl Host {
             self.events.push_back(HostEvent::Activity);
         }
         if let Some(advised) = &mut self.advised {
-            advised.work(&mut self.roce, now);
+            advised.work(&mut self.nic, &mut self.roce, now);
         }
         if self.nic.is_free(now)
             && let Some(frame) = self.next_frame(now)
@@ -285,7 +299,10 @@ impl Host {
         if let Some(frame) = self.nic.next_control() {
             return Some(frame);
         }
-        let packet = self.roce.poll_transmit(now)?;
+        let mut packet = self.roce.poll_transmit(now)?;
+        if let Some(advised) = &mut self.advised {
+            advised.attach(&mut packet, now);
+        }
         self.nic.roce_frame(&packet)
     }
 

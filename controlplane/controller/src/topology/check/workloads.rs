@@ -126,11 +126,19 @@ fn schemes(raw: &raw::Workload, domain: &Domain, problems: &mut Problems) -> Opt
     }
     let mut schemes = Vec::new();
     for scheme in &given.value {
-        if scheme.value.0.takes_advice() && domain.reports.rate_advice.is_none() {
+        let reports = &domain.reports;
+        let lacks = if scheme.value.0.takes_advice() && reports.rate_advice.is_none() {
+            Some(("no switch sends Rate Advice", "rate_advice"))
+        } else if scheme.value.0.takes_signals() && reports.rate_signal.is_none() {
+            Some(("no switch lowers a Rate Signal", "rate_signal"))
+        } else {
+            None
+        };
+        if let Some((what, key)) = lacks {
             problems.push(
-                Problem::error("topology::schemes", "no switch sends Rate Advice")
-                    .at(scheme.span, "takes it")
-                    .hint("add `rate_advice` to `domain.reports`"),
+                Problem::error("topology::schemes", what)
+                    .at(scheme.span, "needs it")
+                    .hint(format!("add `{key}` to `domain.reports`")),
             );
         }
         if schemes.contains(&scheme.value.0) {
