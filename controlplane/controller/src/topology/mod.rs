@@ -15,6 +15,7 @@ mod problem;
 mod quantity;
 mod raw;
 mod schema;
+mod scheme;
 mod shape;
 mod values;
 
@@ -31,6 +32,7 @@ pub use prefix::{Prefix, mapped};
 pub use problem::{Problem, Span, TopologyErrors};
 pub use quantity::{Bits, Nanos, Octets, Quantity, QuantityError, Rate, Size, Time, Unit};
 pub use schema::schema;
+pub use scheme::Scheme;
 
 /// The largest file that is read, in octets; a thousand nodes take a tenth of it.
 const FILE_LIMIT: usize = 4 << 20;

@@ -4,8 +4,9 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::decode::{Int, Located, Named};
-use super::model::{AclAction, Mode, Role, Scheme, Shape, Target, Trust};
+use super::model::{AclAction, Mode, Role, Shape, Target, Trust};
 use super::quantity::{Rate, Size, Time};
+use super::scheme::Scheme;
 use super::shape::{choice, mapping};
 use super::values::{Address, Endpoint, LinkDelay, Mac, Prefix, Protocol, QueueSize};
 
