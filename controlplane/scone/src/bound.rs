@@ -88,6 +88,7 @@ impl Approach {
     }
 }
 
+//= SCONE, Deployment within Intelligent Computing Data Centers: 92548bab
 /// The bound that advice for one subject, an address or a queue pair, puts in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {

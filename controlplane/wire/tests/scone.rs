@@ -9,6 +9,7 @@ use wire::units::MbitPerSec;
 
 const RATE: MbitPerSec = MbitPerSec(0x0001_86a0);
 
+//~ SCONE, Payload Format: d0a59170 475df380
 #[test]
 fn rate_advice_octet_by_octet() {
     let advice = RateAdvice { rate: RATE, source: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)) };

@@ -208,6 +208,8 @@ impl Requester {
     }
 }
 
+//= SCONE, Feedback Loop: 3cd4917d 5bb82472
+//= SCONE, Solution 2: Per-QP On-Path Endpoint Feedback: c62c7042
 /// The packet `counts.start` of a request; of a READ, the one that asks for all of `counts`.
 fn packet(
     config: &QpConfig,

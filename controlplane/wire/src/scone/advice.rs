@@ -9,6 +9,7 @@ use crate::units::MbitPerSec;
 const IPV4_OCTETS: usize = 16;
 const IPV6_OCTETS: usize = 28;
 
+//= SCONE, Payload Format: d0a59170 475df380
 /// The advised rate of everything that a source address sends (SCONE, Payload Format): 16 octets, or 28 with an IPv6
 /// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

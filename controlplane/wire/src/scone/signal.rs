@@ -18,6 +18,7 @@ pub const fn signal_follows(bth: &Bth) -> bool {
     bth.reserved7 & SIGNAL_FOLLOWS != 0
 }
 
+//= SCONE, Rate Signal Bearer: 70564ad7
 /// The extension: between the BTH and whatever else follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RateSignal {
