@@ -5,7 +5,7 @@ TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
 CRN = $(CARGO) run --locked --quiet -p crn --
 FIGURES = target/figures
 
-.PHONY: help run test bench soak bmv2-tests lint docs generate check-generated figures p4 clean
+.PHONY: help run test bench loom soak bmv2-tests lint docs generate check-generated figures p4 clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
@@ -28,8 +28,14 @@ test:
 bmv2-tests:
 	$(CARGO) test --locked -p bmv2-tests --no-fail-fast
 
+# Every order of threads at the counts of admission, in a target directory of its own: other flags build everything anew.
+loom:
+	RUSTFLAGS="--cfg admission_loom" $(CARGO) test --locked --release -p admission --lib --target-dir target/loom loom
+
 bench:
 	$(CARGO) run --locked --release -p controller --example scale
+	$(CARGO) bench --locked -p admission
+	$(CARGO) run --locked --release -p admission --features enabled --example least
 	$(CARGO) run --locked --release -p crem --example isal
 	$(CARGO) run --locked --release -p softswitch --example bench
 
@@ -51,12 +57,17 @@ figures:
 	@mkdir -p $(FIGURES)
 	$(CRN) sim $(TOPOLOGIES) --out $(FIGURES) | grep -v '^Pictures' | sed 's/ *$$//' > $(FIGURES)/run.txt
 
+# The states of a path as docs/admission.md draws them, from the transition table.
+STATE_DIAGRAM = $(CARGO) run --locked --quiet -p admission --features enabled --example state_diagram -- docs/admission.md
+
 README_BLOCK = awk '/^<!-- end -->/ { inside = 0 } inside && !/^```/ { print } /^<!-- output of make run -->/ { inside = 1 }' README.md
 
 generate: figures
 	$(P4_CONSTANTS)
 	$(CRN) schema > topologies/topology.schema.json
 	$(CARGO) run --locked --quiet -p conformance
+	$(CARGO) run --locked --quiet -p admission-c --example header
+	$(STATE_DIAGRAM)
 	cp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
 	cp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
 	awk -v file=$(FIGURES)/run.txt '/^<!-- end -->/ { inside = 0 } !inside { print } \
@@ -69,6 +80,8 @@ check-generated: figures
 	$(P4_CONSTANTS) --check
 	$(CRN) schema | cmp - topologies/topology.schema.json
 	$(CARGO) run --locked --quiet -p conformance -- --check
+	$(CARGO) run --locked --quiet -p admission-c --example header -- --check
+	$(STATE_DIAGRAM) --check
 	cmp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
 	cmp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
 	$(README_BLOCK) | cmp - $(FIGURES)/run.txt

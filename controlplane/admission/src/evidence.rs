@@ -66,6 +66,7 @@ impl Reason {
     ];
 
     /// What it projects to.
+    //= ADMISSION, Caller Observability: 021254a8 9ea5ca70
     //= ADMISSION, Caller Observability: 9d6e3717 179d2dfa dc197b88 5567e467 0978aaa0 fb346dc1 a2d6311f
     pub const fn state(self) -> TaskState {
         match self {
@@ -237,7 +238,7 @@ impl TaskEvidence {
     }
 
     /// The minimal query.
-    //= ADMISSION, Caller Observability: d6439f43 fd48db26 46e6f470
+    //= ADMISSION, Caller Observability: d6439f43 fd48db26 46e6f470 20c19864
     pub fn state(&self) -> TaskState {
         let worst = self.unresolved.iter().flatten().map(|seen| seen.reason.state()).max();
         match worst {

@@ -65,6 +65,8 @@ mod slots;
 pub mod state;
 #[cfg(feature = "enabled")]
 mod sync;
+#[cfg(feature = "enabled")]
+pub mod table;
 
 #[cfg(all(test, admission_loom))]
 mod loom;

@@ -13,6 +13,7 @@ use crate::config::{Config, Mode};
 use crate::controller::{Capacity, Controller, DeviceSpec, PeerId, RouteSpec, Verdict};
 use crate::domain::{Domain, Generation};
 use crate::ids::{DeviceId, RouteId};
+use crate::table::PermitTable;
 
 const WINDOW: u64 = 10;
 
@@ -200,5 +201,52 @@ fn a_hand_over_beside_a_post_settles_with_the_device_of_the_permit() {
         }
         assert_eq!(in_flight(&controller, device, route), (0, 0));
         assert_eq!(controller.device_snapshot(second).unwrap().in_flight.0, 0);
+    });
+}
+
+#[test]
+fn a_number_is_settled_by_one_of_two_threads() {
+    //~ ADMISSION, Controller and Transport Responsibilities: 45116f8d
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(3);
+    model.check(|| {
+        let (controller, device, route, generation) = controller();
+        let table = Arc::new(PermitTable::new(1));
+        let permit = controller.try_acquire(route, generation, Octets(6)).permit().unwrap();
+        let number = table.put(permit).unwrap();
+        let settle = move |controller: &Controller, table: &PermitTable| {
+            table.take(controller, number).map(|permit| permit.succeed()).is_some()
+        };
+        let other = {
+            let (controller, table) = (Arc::clone(&controller), Arc::clone(&table));
+            thread::spawn(move || settle(&controller, &table))
+        };
+        let mine = settle(&controller, &table);
+        assert!(mine != other.join().unwrap(), "exactly one");
+        assert_eq!(in_flight(&controller, device, route), (0, 0));
+    });
+}
+
+#[test]
+fn the_table_gives_no_cell_to_two() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let (controller, device, route, generation) = controller();
+        let table = Arc::new(PermitTable::new(2));
+        let turn = move |controller: &Controller, table: &PermitTable, octets| {
+            let permit = controller.try_acquire(route, generation, Octets(octets)).permit().unwrap();
+            let number = table.put(permit).unwrap();
+            let permit = table.take(controller, number).unwrap();
+            assert_eq!(permit.octets(), Octets(octets));
+            permit.succeed();
+        };
+        let other = {
+            let (controller, table) = (Arc::clone(&controller), Arc::clone(&table));
+            thread::spawn(move || turn(&controller, &table, 4))
+        };
+        turn(&controller, &table, 6);
+        other.join().unwrap();
+        assert_eq!(in_flight(&controller, device, route), (0, 0));
     });
 }

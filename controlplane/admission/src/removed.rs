@@ -91,7 +91,7 @@ impl Controller {
     }
 
     /// Admits.
-    #[inline(always)]
+    #[inline]
     pub const fn try_acquire(&self, _: RouteId, _: Generation, _: Octets) -> Verdict<'_> {
         Verdict::Admit(Permit(PhantomData))
     }
@@ -102,15 +102,15 @@ impl Controller {
 
 impl Permit<'_> {
     /// Nothing to give back.
-    #[inline(always)]
+    #[inline]
     pub const fn succeed(self) {}
 
     /// Nothing to give back.
-    #[inline(always)]
+    #[inline]
     pub const fn cancel(self) {}
 
     /// Always.
-    #[inline(always)]
+    #[inline]
     pub const fn is_current(&self) -> bool {
         true
     }

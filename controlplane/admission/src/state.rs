@@ -180,7 +180,7 @@ pub fn diagram() -> String {
                 .collect();
             if !labels.is_empty() {
                 // Writing to a String never fails.
-                let _ = writeln!(text, "    {from} --> {to}: {}", labels.join("; "));
+                let _ = writeln!(text, "    {from} --> {to}: {}", labels.join(" / "));
             }
         }
     }

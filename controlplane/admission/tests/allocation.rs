@@ -10,6 +10,7 @@ use wire::units::Octets;
 
 #[test]
 fn acquiring_and_releasing_allocates_nothing() {
+    //~ ADMISSION, Controller and Transport Responsibilities: ea2c3cba
     for mode in [Mode::Off, Mode::Observe, Mode::Enforce] {
         let world = World::new(mode);
         let counted = allocation_counter::measure(|| {

@@ -32,6 +32,7 @@ fn path(raw: u64) -> RouteId {
 
 #[test]
 fn every_reason_projects_to_its_state() {
+    //~ ADMISSION, Caller Observability: 021254a8 9ea5ca70
     //~ ADMISSION, Caller Observability: 9d6e3717 179d2dfa dc197b88 5567e467 0978aaa0 fb346dc1 a2d6311f fd48db26
     use Reason::*;
     for reason in Reason::ALL {
@@ -155,7 +156,7 @@ fn what_was_seen_has_the_paths_figures_and_the_rest_is_unobserved() {
 
 #[test]
 fn a_query_touches_nothing() {
-    //~ ADMISSION, Caller Observability: 46e6f470
+    //~ ADMISSION, Caller Observability: 46e6f470 20c19864
     let mut task = TaskEvidence::new(true);
     task.record(seen(Reason::ByteWindow, 1, 1));
     let before = format!("{task:?}");

@@ -18,6 +18,7 @@ fn defers(verdict: &Verdict<'_>) -> Option<DeferReason> {
 fn a_permit_reserves_the_whole_slice_in_both_domains_and_is_given_back_once() {
     //~ ADMISSION, Controller and Transport Responsibilities: 6e9f3994 45116f8d
     //~ ADMISSION, Proposal: bfef1cb1
+    //~ ADMISSION, Relationship to Existing Work: 181ddafb
     //~ ADMISSION, Controller and Transport Responsibilities: c4f73287
     let world = World::new(Mode::Enforce);
     let both = || (world.state().in_flight.0, world.device_state().in_flight.0);

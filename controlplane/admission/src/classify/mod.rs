@@ -39,6 +39,7 @@ pub enum Class {
     NoFailure = 8,
 }
 
+//= ADMISSION, Failure Model, State Machine, and Recovery: d709c7ae
 /// What the controller does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]

@@ -61,6 +61,25 @@ impl<'c> Verdict<'c> {
 #[must_use = "its reservation is given back by Controller::attach only"]
 pub struct Ticket(Reservation);
 
+impl Ticket {
+    pub(crate) fn to_words(&self) -> [u64; 3] {
+        let held = self.0;
+        let pair = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        [held.octets, pair(held.route, held.device), pair(held.generation.0, held.device_generation.0)]
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the halves of a word")]
+    pub(crate) fn from_words([octets, place, generations]: [u64; 3]) -> Self {
+        Self(Reservation {
+            octets,
+            route: (place >> 32) as u32,
+            device: place as u32,
+            generation: Generation((generations >> 32) as u32),
+            device_generation: Generation(generations as u32),
+        })
+    }
+}
+
 /// What a permit holds. Only permits and tickets, which can't be copied, have one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reservation {
@@ -84,6 +103,7 @@ impl Reservation {
     };
 }
 
+//= ADMISSION, Relationship to Existing Work: 181ddafb
 /// Leave to post one slice. Dropping it gives its reservation back, once.
 #[derive(Debug)]
 #[must_use = "dropping a permit gives its reservation back"]
@@ -323,6 +343,12 @@ impl Permit<'_> {
     #[inline]
     pub const fn octets(&self) -> Octets {
         Octets(self.held.octets)
+    }
+
+    /// Whether settling it does anything: not of a controller that is off.
+    #[inline]
+    pub const fn is_held(&self) -> bool {
+        self.controller.is_some()
     }
 
     /// The generation it was given for.
