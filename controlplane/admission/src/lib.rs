@@ -1,18 +1,18 @@
 //! Byte-window admission in front of RDMA posts, with classification of failures.
 //!
-//! A transport asks [`Controller::try_acquire`] before it posts a work request. The answer is a [`Permit`] for the whole
+//! A transport asks `Controller::try_acquire` before it posts a work request. The answer is a `Permit` for the whole
 //! slice, reserved in the domain of the local device and in that of the route to the remote NIC; or that the slice waits; or
 //! that the path is to be avoided. Completions, asynchronous events, the control plane's signals and this project's reports
 //! of congestion move windows and states of the two domains.
 //!
 //! | module | what |
 //! |---|---|
-//! | [`controller`] | domains, permits, verdicts; what moves them |
-//! | [`state`] | states and transitions of a path, as data |
-//! | [`classify`] | the document's matrices, as data |
-//! | [`evidence`] | what a task saw, for its caller to ask |
-//! | [`feedback`] | this project's reports as congestion feedback |
-//! | [`config`], [`environment`] | parameters, and where they come from |
+//! | `controller` | domains, permits, verdicts; what moves them |
+//! | `state` | states and transitions of a path, as data |
+//! | `classify` | the document's matrices, as data |
+//! | `evidence` | what a task saw, for its caller to ask |
+//! | `feedback` | this project's reports as congestion feedback |
+//! | `config`, `environment` | parameters, and where they come from |
 //!
 //! Pure: no clock, thread, socket or environment of its own; time is an argument where it matters, and the data path needs
 //! none. Without the feature `enabled` only empty shells with the data path's names are left, which admit everything.
