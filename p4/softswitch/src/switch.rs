@@ -136,6 +136,11 @@ impl Switch {
         self.tm.set_port(port, config);
     }
 
+    /// How a port is configured.
+    pub fn port_config(&self, port: u16) -> PortConfig {
+        self.tm.port_config(port)
+    }
+
     /// A packet enters on `port`: parser, ingress, what follows ingress, and into the queues.
     pub fn ingress(&mut self, port: u16, packet: Packet, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);

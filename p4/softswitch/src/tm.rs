@@ -65,6 +65,10 @@ impl TrafficManager {
         self.port_mut(port).config = config;
     }
 
+    pub(crate) fn port_config(&self, port: u16) -> PortConfig {
+        self.port(port).map_or(self.default, |p| p.config)
+    }
+
     pub(crate) fn has_queue(&self, queue: u64) -> bool {
         queue < self.queues as u64
     }

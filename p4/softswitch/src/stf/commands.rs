@@ -1,16 +1,16 @@
 //! Entries and commands: from names and text to the control surface.
 
-use crate::Switch;
 use crate::control::{
     ActionCall, CloneSession, ControlError, CounterValue, EntryAction, EntryHandle, KeyInfo, KeyMatch,
     MatchKind, MeterConfig, NewEntry, Replica, TableId,
 };
 use crate::value::Value;
+use crate::{PortConfig, QueueRate, Switch};
 
 use super::parse::{Add, number};
 
 /// p4c's runner writes priority `10000 - n` into BMv2's tables.
-const TOP_PRIORITY: u32 = 10_000;
+pub(super) const TOP_PRIORITY: u32 = 10_000;
 
 /// What a command may refuse with.
 pub(super) type Outcome<T> = Result<T, String>;
@@ -101,7 +101,7 @@ fn key_match(info: &KeyInfo, text: &str) -> Outcome<KeyMatch> {
 }
 
 /// The key field a test means: whole name, or its last parts; `name$0.x` stands for `name[0].x`.
-fn find_key(keys: &[KeyInfo], name: &str) -> Outcome<usize> {
+pub(super) fn find_key(keys: &[KeyInfo], name: &str) -> Outcome<usize> {
     let mut wanted = String::new();
     let mut chars = name.chars().peekable();
     while let Some(c) = chars.next() {
@@ -276,6 +276,16 @@ pub(super) fn direct(switch: &mut Switch, nodes: &mut Nodes, words: &[String]) -
             for index in 0..program.meters()[meter.0].size as u64 {
                 switch.set_meter(meter, index, Some(config)).map_err(|e| text(&e))?;
             }
+        }
+        ["set_queue_depth", packets, port] => {
+            let port = number(port)?;
+            let config = PortConfig { queue_packets: number(packets)?, ..switch.port_config(port) };
+            switch.set_port(port, config);
+        }
+        ["set_queue_rate", rate, port] => {
+            let port = number(port)?;
+            let rate = QueueRate::PacketsPerSecond(number(rate)?);
+            switch.set_port(port, PortConfig { rate, ..switch.port_config(port) });
         }
         other => return Err(format!("wrong number of arguments: {}", other.join(" "))),
     }

@@ -1,5 +1,6 @@
 //! Compares what came with what was expected.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Something a test wanted and didn't get.
@@ -43,6 +44,84 @@ pub enum Failure {
     },
 }
 
+/// A packet that a test wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// Line of the `expect`.
+    pub line: usize,
+    /// Digits, `*` for any; `None`: any packet.
+    pub digits: Option<String>,
+    /// Whether it may not be longer.
+    pub exact_length: bool,
+}
+
+/// A counter cell that a test wants to be of some value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// `packets` or `bytes`.
+    pub unit: String,
+    /// The comparison.
+    pub op: String,
+    /// With what.
+    pub value: u64,
+}
+
+impl Check {
+    /// The value that is compared.
+    ///
+    /// # Errors
+    /// The unit is neither of the two.
+    pub fn chosen(&self, packets: u64, octets: u64) -> Result<u64, String> {
+        match self.unit.as_str() {
+            "packets" => Ok(packets),
+            "bytes" => Ok(octets),
+            other => Err(format!("packets or bytes expected, not {other:?}")),
+        }
+    }
+
+    /// Whether a value holds.
+    ///
+    /// # Errors
+    /// The comparison isn't known.
+    pub fn holds(&self, got: u64) -> Result<bool, String> {
+        let wanted = self.value;
+        Ok(match self.op.as_str() {
+            "==" => got == wanted,
+            "!=" => got != wanted,
+            "<" => got < wanted,
+            "<=" => got <= wanted,
+            ">" => got > wanted,
+            ">=" => got >= wanted,
+            other => return Err(format!("unknown comparison {other:?}")),
+        })
+    }
+}
+
+/// What differs between the packets that came out of each port that a test names, in order, and those it wants.
+#[must_use]
+pub fn compare(
+    expected: &BTreeMap<u16, Vec<Expected>>,
+    mut received: BTreeMap<u16, Vec<Vec<u8>>>,
+) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for (&port, expected) in expected {
+        let mut got = received.remove(&port).unwrap_or_default().into_iter().map(|octets| digits(&octets));
+        for e in expected {
+            let Some(packet) = got.next() else {
+                failures.push(Failure::Missing { line: e.line, port });
+                continue;
+            };
+            let Some(digits) = &e.digits else { continue };
+            if let Some(at) = difference(digits, e.exact_length, &packet) {
+                let expected = digits.clone();
+                failures.push(Failure::Differs { line: e.line, port, expected, got: packet, at });
+            }
+        }
+        failures.extend(got.map(|got| Failure::Unexpected { port, got }));
+    }
+    failures
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,13 +152,13 @@ fn same_digit(expected: &str, got: &str, i: usize) -> bool {
     }
 }
 
-pub(super) fn digits(octets: &[u8]) -> String {
+fn digits(octets: &[u8]) -> String {
     let digit = |o: u8| char::from_digit(u32::from(o), 16).unwrap_or('?');
     octets.iter().flat_map(|o| [digit(o >> 4), digit(o & 15)]).collect()
 }
 
 /// The first digit where a packet isn't what was expected.
-pub(super) fn difference(expected: &str, exact_length: bool, got: &str) -> Option<usize> {
+fn difference(expected: &str, exact_length: bool, got: &str) -> Option<usize> {
     let differs = (0..expected.len()).find(|&i| !same_digit(expected, got, i));
     differs.or_else(|| (exact_length && got.len() != expected.len()).then(|| expected.len().min(got.len())))
 }

@@ -1,6 +1,7 @@
 //! Reads the text.
 
 use super::StfError;
+use super::expect::{Check, Expected};
 use crate::num::low8;
 
 /// One line of a test.
@@ -10,11 +11,9 @@ pub(super) enum Command {
         port: u16,
         octets: Vec<u8>,
     },
-    /// Digits, `*` for any; `None`: any packet.
     Expect {
         port: u16,
-        digits: Option<String>,
-        exact_length: bool,
+        packet: Expected,
     },
     Add(Add),
     SetDefault {
@@ -26,7 +25,7 @@ pub(super) enum Command {
     CheckCounter {
         counter: String,
         index: String,
-        check: Option<(String, String, u64)>,
+        check: Check,
     },
     /// A command of `simple_switch_CLI`, as words.
     Direct(Vec<String>),
@@ -54,7 +53,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<(usize, Command)>, StfError> {
         if line.is_empty() {
             continue;
         }
-        let command = parse_line(line).map_err(|problem| StfError { line: i + 1, problem })?;
+        let command = parse_line(i + 1, line).map_err(|problem| StfError { line: i + 1, problem })?;
         commands.push((i + 1, command));
     }
     Ok(commands)
@@ -68,7 +67,7 @@ fn split_word(text: &str) -> (&str, &str) {
     }
 }
 
-fn parse_line(line: &str) -> Result<Command, String> {
+fn parse_line(number_of_line: usize, line: &str) -> Result<Command, String> {
     let (word, rest) = split_word(line);
     match word.to_ascii_lowercase().as_str() {
         "packet" => {
@@ -86,7 +85,8 @@ fn parse_line(line: &str) -> Result<Command, String> {
                 return Err(format!("{c:?} isn't a hexadecimal digit or *"));
             }
             let digits = (!digits.is_empty() || exact_length).then_some(digits);
-            Ok(Command::Expect { port: number(port)?, digits, exact_length })
+            let packet = Expected { line: number_of_line, digits, exact_length };
+            Ok(Command::Expect { port: number(port)?, packet })
         }
         "add" => add(rest).map(Command::Add),
         "setdefault" => {
@@ -114,6 +114,8 @@ fn parse_line(line: &str) -> Result<Command, String> {
         | "meter_get_rates"
         | "meter_set_rates"
         | "meter_array_set_rates"
+        | "set_queue_depth"
+        | "set_queue_rate"
         | "counter_reset" => Ok(Command::Direct(line.split_whitespace().map(str::to_owned).collect())),
         other if super::cli::COMMANDS.contains(&other) => {
             Ok(Command::Direct(line.split_whitespace().map(str::to_owned).collect()))
@@ -195,11 +197,12 @@ fn check_counter(text: &str) -> Result<Command, String> {
     let (counter, rest) = text.split_once('(').ok_or_else(wrong)?;
     let (index, rest) = rest.split_once(')').ok_or_else(wrong)?;
     let words: Vec<&str> = rest.split_whitespace().collect();
-    let check = match words.as_slice() {
-        [] => None,
-        [unit, op, value] => Some(((*unit).to_owned(), (*op).to_owned(), number(value)?)),
+    let (unit, op, value) = match words.as_slice() {
+        [] => ("packets", "==", 0),
+        [unit, op, value] => (*unit, *op, number(value)?),
         _ => return Err(wrong()),
     };
+    let check = Check { unit: unit.to_owned(), op: op.to_owned(), value };
     Ok(Command::CheckCounter { counter: counter.trim().to_owned(), index: index.trim().to_owned(), check })
 }
 

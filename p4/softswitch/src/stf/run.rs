@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::commands::{self, Nodes};
-use super::expect::{Failure, difference, digits};
+use super::expect::{Check, Expected, Failure, compare};
 use super::parse::{Command, parse};
 use super::{StfError, parse};
 use crate::control::{EntryHandle, TableId};
@@ -45,12 +45,6 @@ impl Report {
     }
 }
 
-struct Expected {
-    line: usize,
-    digits: Option<String>,
-    exact_length: bool,
-}
-
 struct Runner {
     switch: Switch,
     now_ns: u64,
@@ -58,7 +52,7 @@ struct Runner {
     nodes: Nodes,
     names: HashMap<String, (TableId, EntryHandle)>,
     expected: BTreeMap<u16, Vec<Expected>>,
-    received: BTreeMap<u16, Vec<String>>,
+    received: BTreeMap<u16, Vec<Vec<u8>>>,
     report: Report,
 }
 
@@ -88,17 +82,19 @@ pub fn run(program: &Arc<Program>, text: &str, options: &Options) -> Result<Repo
     for (line, command) in commands {
         runner.execute(line, command).map_err(|problem| StfError { line, problem })?;
     }
-    runner.compare();
+    runner.drain();
+    runner.report.failures.extend(compare(&runner.expected, runner.received));
     Ok(runner.report)
 }
 
 impl Runner {
     fn execute(&mut self, line: usize, command: Command) -> Result<(), String> {
+        if !matches!(command, Command::Packet { .. } | Command::Expect { .. }) {
+            self.drain();
+        }
         match command {
             Command::Packet { port, octets } => self.send(port, octets),
-            Command::Expect { port, digits, exact_length } => {
-                self.expected.entry(port).or_default().push(Expected { line, digits, exact_length });
-            }
+            Command::Expect { port, packet } => self.expected.entry(port).or_default().push(packet),
             Command::Add(add) => {
                 let entry = commands::add(&mut self.switch, &add)?;
                 if let Some(name) = add.name {
@@ -110,33 +106,47 @@ impl Runner {
             }
             Command::RemoveAll => commands::remove_all(&mut self.switch)?,
             Command::CheckCounter { counter, index, check } => {
-                self.check_counter(line, &counter, &index, check)?;
+                self.check_counter(line, &counter, &index, &check)?;
             }
             Command::Direct(words) => {
                 let printed = commands::direct(&mut self.switch, &mut self.nodes, &words)?;
                 self.report.output.extend(printed);
             }
-            // Every packet has gone all the way before the next line.
+            // Every packet has gone all the way.
             Command::Wait | Command::NoPacket => {}
         }
         Ok(())
     }
 
+    /// A packet enters; what may leave at that moment leaves.
     fn send(&mut self, port: u16, octets: Vec<u8>) {
         self.report.sent += 1;
         self.now_ns += self.gap_ns;
         self.switch.ingress(port, Packet::new(octets), self.now_ns);
-        loop {
-            let Some(port) = self.switch.active_ports().next() else { return };
-            let now_ns = self.switch.next_departure(port).map_or(self.now_ns, |t| t.max(self.now_ns));
-            let Some(departure) = self.switch.dequeue(port, now_ns) else { return };
-            if let Some(packet) = departure.packet
-                && self.expected.contains_key(&port)
-            {
-                self.report.received += 1;
-                self.received.entry(port).or_default().push(digits(&packet.to_octets()));
-            }
+        while self.leave(self.now_ns) {}
+    }
+
+    /// Everything leaves, whatever time that takes.
+    fn drain(&mut self) {
+        while self.leave(u64::MAX) {}
+    }
+
+    /// The next packet leaves, no later than this; false: none does.
+    fn leave(&mut self, until_ns: u64) -> bool {
+        let switch = &self.switch;
+        let departures = switch.active_ports().filter_map(|port| Some((switch.next_departure(port)?, port)));
+        let Some((at_ns, port)) = departures.min().filter(|(at_ns, _)| *at_ns <= until_ns) else {
+            return false;
+        };
+        self.now_ns = self.now_ns.max(at_ns);
+        let Some(departure) = self.switch.dequeue(port, self.now_ns) else { return false };
+        if let Some(packet) = departure.packet
+            && self.expected.contains_key(&port)
+        {
+            self.report.received += 1;
+            self.received.entry(port).or_default().push(packet.to_octets());
         }
+        true
     }
 
     fn check_counter(
@@ -144,7 +154,7 @@ impl Runner {
         line: usize,
         counter: &str,
         index: &str,
-        check: Option<(String, String, u64)>,
+        check: &Check,
     ) -> Result<(), String> {
         let value = if let Some(name) = index.strip_prefix('$') {
             let (table, handle) =
@@ -154,44 +164,12 @@ impl Runner {
             let id = self.switch.program().counter(counter).map_err(|e| e.to_string())?;
             self.switch.counter(id, parse::number(index)?).map_err(|e| e.to_string())?
         };
-        let (unit, op, wanted) = check.unwrap_or_else(|| ("packets".to_owned(), "==".to_owned(), 0));
-        let got = match unit.as_str() {
-            "packets" => value.packets,
-            "bytes" => value.octets,
-            other => return Err(format!("packets or bytes expected, not {other:?}")),
-        };
-        let holds = match op.as_str() {
-            "==" => got == wanted,
-            "!=" => got != wanted,
-            "<" => got < wanted,
-            "<=" => got <= wanted,
-            ">" => got > wanted,
-            ">=" => got >= wanted,
-            other => return Err(format!("unknown comparison {other:?}")),
-        };
-        if !holds {
-            let expected = format!("{counter}({index}) {unit} {op} {wanted} was expected");
+        let got = check.chosen(value.packets, value.octets)?;
+        if !check.holds(got)? {
+            let Check { unit, op, value } = check;
+            let expected = format!("{counter}({index}) {unit} {op} {value} was expected");
             self.report.failures.push(Failure::Counter { line, expected, got });
         }
         Ok(())
-    }
-
-    fn compare(&mut self) {
-        for (&port, expected) in &self.expected {
-            let mut got = self.received.remove(&port).unwrap_or_default().into_iter();
-            for e in expected {
-                let Some(packet) = got.next() else {
-                    self.report.failures.push(Failure::Missing { line: e.line, port });
-                    continue;
-                };
-                let Some(digits) = &e.digits else { continue };
-                if let Some(at) = difference(digits, e.exact_length, &packet) {
-                    let failure =
-                        Failure::Differs { line: e.line, port, expected: digits.clone(), got: packet, at };
-                    self.report.failures.push(failure);
-                }
-            }
-            self.report.failures.extend(got.map(|got| Failure::Unexpected { port, got }));
-        }
     }
 }
