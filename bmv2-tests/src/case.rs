@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use crate::setup::Setup;
+use crate::setup::{Entry, Setup};
 use crate::target::Observed;
 
 /// Packets a second of the slow queue of a case.
@@ -36,7 +36,10 @@ pub struct Case {
 /// A step of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Frames enter through a port, one right behind the other.
+    /// Frames enter through a port, one right behind the other. From the controller (port [`CPU_PORT`]) each has a
+    /// `packet_out` header in front.
+    ///
+    /// [`CPU_PORT`]: crate::program::CPU_PORT
     Send {
         /// Port.
         port: u16,
@@ -45,6 +48,8 @@ pub enum Step {
     },
     /// Nothing more is done until so many frames, from the case's beginning on, have left through a port.
     Await(Await),
+    /// The controller writes entries.
+    Write(Vec<Entry>),
 }
 
 /// So many frames have left through a port.

@@ -8,10 +8,14 @@ pub fn exact(name: &str, value: u128) -> Key {
     Key::Exact(name.to_owned(), Value(value))
 }
 
-/// A prefix.
-#[must_use]
-pub fn prefix(name: &str, value: u128, bits: i32) -> Key {
-    Key::Lpm(name.to_owned(), Value(value), bits)
+/// A prefix; the one of no bits, everything, is said by leaving the field out.
+fn prefix(name: &str, value: u128, bits: i32) -> Option<Key> {
+    (bits > 0).then(|| Key::Lpm(name.to_owned(), Value(value), bits))
+}
+
+/// A value and a prefix.
+fn and_prefix(first: Key, (value, bits): (u128, i32)) -> Vec<Key> {
+    [first].into_iter().chain(prefix("src_addr", value, bits)).collect()
 }
 
 /// A range with one value.
@@ -53,14 +57,14 @@ pub fn default(table: &str, action: &str, arguments: &[u128]) -> Entry {
 /// A route to one IPv4 address.
 #[must_use]
 pub fn route(address: [u8; 4], call: Call) -> Entry {
-    let key = vec![prefix("dst_addr", u32::from_be_bytes(address).into(), 32)];
+    let key = prefix("dst_addr", u32::from_be_bytes(address).into(), 32).into_iter().collect();
     Entry::Table { table: "ipv4_route".to_owned(), key, call, priority: 0 }
 }
 
 /// A route to one IPv6 address.
 #[must_use]
 pub fn route_6(address: u128, call: Call) -> Entry {
-    let key = vec![prefix("dst_addr", address, 128)];
+    let key = prefix("dst_addr", address, 128).into_iter().collect();
     Entry::Table { table: "ipv6_route".to_owned(), key, call, priority: 0 }
 }
 
@@ -129,7 +133,7 @@ pub fn rate_signal(kind: u8, floor: u32) -> Entry {
 /// What the sources of a prefix may send in a traffic class, Mbit/s.
 #[must_use]
 pub fn source_rate(class: u128, sources: (u128, i32), rate: u32) -> Entry {
-    let key = vec![exact("traffic_class", class), prefix("src_addr", sources.0, sources.1)];
+    let key = and_prefix(exact("traffic_class", class), sources);
     entry("source_rate_policy", key, "set_source_rate", &[rate.into()])
 }
 
@@ -143,13 +147,14 @@ pub fn qp_rate(destination: u128, qp: u32, rate: u32) -> Entry {
 /// Where `PATH_REPORT`s for the sources of a prefix go.
 #[must_use]
 pub fn csf(sources: (u128, i32), address: u128) -> Entry {
-    entry("csf_address", vec![prefix("src_addr", sources.0, sources.1)], "set_csf", &[address])
+    let key = prefix("src_addr", sources.0, sources.1).into_iter().collect();
+    entry("csf_address", key, "set_csf", &[address])
 }
 
 /// Whether the sources of a prefix are valid on a port.
 #[must_use]
 pub fn source_valid(port: u16, sources: (u128, i32), valid: bool) -> Entry {
-    let key = vec![exact("ingress_port", port.into()), prefix("src_addr", sources.0, sources.1)];
+    let key = and_prefix(exact("ingress_port", port.into()), sources);
     entry("source_check", key, "set_source_valid", &[valid.into()])
 }
 

@@ -10,7 +10,7 @@ use softswitch::{Packet, PortConfig, QueueRate, SwitchConfig};
 
 use crate::case::{Await, Case, Step};
 use crate::program::{CPU_PORT, Program};
-use crate::setup::Port;
+use crate::setup::{Entry, Port, updates};
 use crate::target::{Count, Observed, Presence, Seen, Target, TargetError, counted};
 
 const DEVICE: u64 = 1;
@@ -43,6 +43,7 @@ impl Target for Soft {
             match step {
                 Step::Send { port, frames } => play.send(*port, frames)?,
                 Step::Await(wanted) => play.wait_for(*wanted)?,
+                Step::Write(entries) => play.write(entries, &program)?,
             }
         }
         // What still waits here is too much: it shows as a difference.
@@ -65,24 +66,30 @@ impl Play {
         let config = SwitchConfig { priority_queues: 8, cpu_port: Some(CPU_PORT), ..SwitchConfig::default() };
         let mut runtime = Runtime::with_pipeline(DEVICE, config, program.pipeline())
             .map_err(|status| TargetError::switch("pipeline", &status.message))?;
-        let updates = case.setup.updates(program)?;
-        let outcomes =
-            runtime.apply(&updates).map_err(|status| TargetError::switch("entries", &status.message))?;
-        if let Some((place, outcome)) =
-            outcomes.iter().enumerate().find(|(_, outcome)| outcome.canonical_code != 0)
-        {
-            return Err(TargetError::switch(&format!("entry {place}"), &outcome.message));
-        }
         for port in &case.setup.ports {
             runtime.set_port(port.port, port_config(port));
         }
-        let ports = case.setup.ports.iter().map(|port| port.port).collect();
-        Ok(Play { runtime, ports, now_ns: BEGIN_NS, observed: Observed::default() })
+        let ports = case.setup.ports.iter().map(|port| port.port).chain([CPU_PORT]).collect();
+        let mut play = Play { runtime, ports, now_ns: BEGIN_NS, observed: Observed::default() };
+        play.write(&case.setup.entries, program)?;
+        Ok(play)
+    }
+
+    fn write(&mut self, entries: &[Entry], program: &Program) -> Result<(), TargetError> {
+        let updates = updates(entries, program)?;
+        let outcomes =
+            self.runtime.apply(&updates).map_err(|status| TargetError::switch("entries", &status.message))?;
+        match outcomes.iter().enumerate().find(|(_, outcome)| outcome.canonical_code != 0) {
+            None => Ok(()),
+            Some((place, outcome)) => Err(TargetError::switch(&format!("entry {place}"), &outcome.message)),
+        }
     }
 
     fn send(&mut self, port: u16, frames: &[Vec<u8>]) -> Result<(), TargetError> {
-        let (now_ns, at_us) = (self.now_ns, self.at_us());
         for frame in frames {
+            // No two frames enter within the same microsecond: the program tells them apart by its clock.
+            self.now_ns += 1000;
+            let (now_ns, at_us) = (self.now_ns, self.at_us());
             self.switch()?.ingress(port, Packet::new(frame.clone()), now_ns);
             self.observed.sent_us.push(at_us);
         }

@@ -9,6 +9,7 @@ control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metad
     bit<1> dscp_trusted;
     bit<1> control_trusted;
     bit<1> mapped;
+    bit<16> udp_port;
 
     apply {
         if (meta.is_report == 1) {
@@ -33,9 +34,17 @@ control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metad
                 meta.role = ROLE_NONE;
                 meta.queue = DATA_QUEUE;
             }
-            if (control_trusted == 0 && meta.has_reporter == 1 && hdr.udp.isValid()
-                && (hdr.udp.dst_port == meta.rdcc_port || hdr.udp.dst_port == meta.crem_port
-                    || hdr.udp.dst_port == meta.scone_port)) {
+            udp_port = 0;
+            if (hdr.udp.isValid()) {
+                udp_port = hdr.udp.dst_port;
+            } else if (hdr.fragment_udp.isValid()) {
+                udp_port = hdr.fragment_udp.dst_port;
+            }
+            // A port of 0 is one that isn't configured. What hides its port behind extension headers can't enter: the host
+            // would find it.
+            if (control_trusted == 0 && meta.has_reporter == 1
+                && (meta.hides_upper_layer == 1 || udp_port != 0
+                    && (udp_port == meta.rdcc_port || udp_port == meta.crem_port || udp_port == meta.scone_port))) {
                 meta.dropped = 1;
                 meta.drop_cause = DROP_POLICY;
             }

@@ -46,7 +46,7 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
             if (meta.role == ROLE_UNSCHEDULED && meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
             } else {
-                judge((bit<32>) meta.flow_hash[15:0], standard_metadata.egress_global_timestamp,
+                judge((bit<32>) (report_slot_t) meta.flow_hash, standard_metadata.egress_global_timestamp,
                       (bit<32>) standard_metadata.egress_port);
                 if (verdict == VERDICT_SEND) {
                     meta.reports_congestion = 1;

@@ -28,24 +28,40 @@ register<bit<64>>(QUEUES) source_counts;
 @id(0x16000009) @name(".source_slots")
 register<bit<64>>(SOURCE_SLOT_WORDS) source_slots;
 
+// How long an epoch may last.
+control EpochMicros(in micros_t report_interval, out micros_t epoch_micros) {
+    apply {
+        epoch_micros = report_interval;
+        if (epoch_micros > FLOW_EPOCH_LONGEST_INTERVAL) {
+            epoch_micros = FLOW_EPOCH_LONGEST_INTERVAL;
+        }
+        epoch_micros = epoch_micros << FLOW_EPOCH_INTERVALS_LOG2;
+    }
+}
+
 control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadata) {
+    EpochMicros() epoch;
+
+    micros_t epoch_micros;
+
     @hidden
-    action observe(queue_index_t queue, bit<12> slot, bit<32> now, bit<32> epoch_micros) {
-        bit<48> epoch;
+    action observe(queue_index_t queue, flow_word_t word_of_flow, slot_in_word_t slot, bit<32> now,
+                   micros_t longest) {
+        bit<48> kept;
         bit<32> counts;
         bit<64> word;
-        bit<32> word_index = (bit<32>) (queue ++ slot[11:5]);
-        flow_epoch.read(epoch, (bit<32>) queue);
+        bit<32> word_index = (bit<32>) (queue ++ word_of_flow);
+        flow_epoch.read(kept, (bit<32>) queue);
         flow_counts.read(counts, (bit<32>) queue);
         flow_slots.read(word, word_index);
-        bit<32> start = epoch[47:16];
-        bit<16> packets = epoch[15:0];
+        bit<32> start = kept[47:16];
+        bit<16> packets = kept[15:0];
         bit<16> current = counts[31:16];
         bit<16> previous = counts[15:0];
         bit<32> age = now - start;
-        if (packets >= FLOW_EPOCH_PACKETS || age > epoch_micros) {
+        if (packets >= FLOW_EPOCH_PACKETS || age > longest) {
             previous = current;
-            if (age > 2 * epoch_micros) {
+            if (age > 2 * longest) {
                 previous = 0;
             }
             start = now;
@@ -56,7 +72,7 @@ control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadat
         if (word[63:32] != start) {
             marks = 0;
         }
-        bit<32> mark = 32w1 << slot[4:0];
+        bit<32> mark = 32w1 << slot;
         if (marks & mark == 0) {
             current = current + 1;
         }
@@ -66,29 +82,34 @@ control FlowObserver(in metadata_t meta, in standard_metadata_t standard_metadat
     }
 
     apply {
-        observe(standard_metadata.egress_spec ++ meta.queue, meta.flow_hash[11:0],
-                (bit<32>) standard_metadata.ingress_global_timestamp,
-                meta.report_interval << FLOW_EPOCH_INTERVALS_LOG2);
+        epoch.apply(meta.report_interval, epoch_micros);
+        observe(standard_metadata.egress_spec ++ meta.queue, (flow_word_t) (meta.flow_hash >> 5),
+                (slot_in_word_t) meta.flow_hash, (bit<32>) standard_metadata.ingress_global_timestamp, epoch_micros);
     }
 }
 
 // After FlowObserver, which keeps the epochs: this takes over the one that it finds.
 control SourceObserver(inout metadata_t meta, in standard_metadata_t standard_metadata) {
+    EpochMicros() epoch;
+
+    micros_t epoch_micros;
+
     @hidden
-    action observe_source(queue_index_t queue, bit<11> slot, bit<32> epoch_micros) {
-        bit<48> epoch;
+    action observe_source(queue_index_t queue, source_word_t word_of_source, slot_in_word_t slot,
+                          micros_t longest) {
+        bit<48> kept;
         bit<64> counts;
         bit<64> word;
-        bit<32> word_index = (bit<32>) (queue ++ slot[10:5]);
-        flow_epoch.read(epoch, (bit<32>) queue);
+        bit<32> word_index = (bit<32>) (queue ++ word_of_source);
+        flow_epoch.read(kept, (bit<32>) queue);
         source_counts.read(counts, (bit<32>) queue);
         source_slots.read(word, word_index);
-        bit<32> start = epoch[47:16];
+        bit<32> start = kept[47:16];
         bit<16> current = counts[31:16];
         bit<16> previous = counts[15:0];
         if (counts[63:32] != start) {
             previous = current;
-            if (start - counts[63:32] > 2 * epoch_micros) {
+            if (start - counts[63:32] > 2 * longest) {
                 previous = 0;
             }
             current = 0;
@@ -97,7 +118,7 @@ control SourceObserver(inout metadata_t meta, in standard_metadata_t standard_me
         if (word[63:32] != start) {
             marks = 0;
         }
-        bit<32> mark = 32w1 << slot[4:0];
+        bit<32> mark = 32w1 << slot;
         if (marks & mark == 0) {
             current = current + 1;
         }
@@ -108,8 +129,9 @@ control SourceObserver(inout metadata_t meta, in standard_metadata_t standard_me
     apply {
         hash(meta.source_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr }, 64w0x100000000);
         if (meta.charged == 1) {
-            observe_source(standard_metadata.egress_spec ++ meta.queue, meta.source_hash[10:0],
-                           meta.report_interval << FLOW_EPOCH_INTERVALS_LOG2);
+            epoch.apply(meta.report_interval, epoch_micros);
+            observe_source(standard_metadata.egress_spec ++ meta.queue, (source_word_t) (meta.source_hash >> 5),
+                           (slot_in_word_t) meta.source_hash, epoch_micros);
         }
     }
 }

@@ -14,7 +14,9 @@ struct headers_t {
     ipv6_options_rest_h hop_by_hop_rest;
     ipv6_options_h destination_options;
     ipv6_options_rest_h destination_options_rest;
+    ipv6_fragment_h ipv6_fragment;
     udp_h udp;
+    udp_h fragment_udp; // of a datagram's first fragment: for the boundary, fragments have no ports otherwise
     tcp_ports_h tcp;
     bth_h bth;
     rate_signal_h rate_signal;
@@ -74,6 +76,7 @@ struct metadata_t {
     bit<6> dscp;
     bit<16> src_port;
     bit<16> dst_port;
+    bit<1> hides_upper_layer; // behind an IPv6 extension header that isn't looked into
 
     // From ingress.
     bit<1> is_report; // comes back through ingress

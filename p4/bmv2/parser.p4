@@ -38,8 +38,8 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // A fragment has no ports, not even the first one: the fragments of a datagram are one flow. A header
-    // with options isn't looked into, ingress drops it.
+    // A fragment has no ports, not even the first one: the fragments of a datagram are one flow. Where the first one
+    // would go is looked at by the boundary alone. A header with options isn't looked into, ingress drops it.
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         meta.ip_octets = (bit<32>) hdr.ipv4.total_length;
@@ -48,6 +48,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, IP_PROTOCOL_UDP) : parse_udp;
             (5, 0, 0, IP_PROTOCOL_TCP) : parse_tcp;
+            (5, 1, 0, IP_PROTOCOL_UDP) : parse_fragment_udp;
             default : accept;
         }
     }
@@ -64,6 +65,12 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             IPV6_DESTINATION_OPTIONS : parse_destination_options;
             IP_PROTOCOL_UDP : parse_udp;
             IP_PROTOCOL_TCP : parse_tcp;
+            IPV6_FRAGMENT : parse_ipv6_fragment;
+            IPV6_ROUTING : hide_upper_layer;
+            IPV6_AUTHENTICATION : hide_upper_layer;
+            IPV6_MOBILITY : hide_upper_layer;
+            IPV6_HIP : hide_upper_layer;
+            IPV6_SHIM6 : hide_upper_layer;
             default : accept;
         }
     }
@@ -74,7 +81,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.hop_by_hop.length) {
             0 : after_hop_by_hop;
             0x00 &&& 0xE0 : parse_hop_by_hop_rest;
-            default : accept;
+            default : hide_upper_layer;
         }
     }
 
@@ -88,6 +95,13 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             IPV6_DESTINATION_OPTIONS : parse_destination_options;
             IP_PROTOCOL_UDP : parse_udp;
             IP_PROTOCOL_TCP : parse_tcp;
+            IPV6_FRAGMENT : parse_ipv6_fragment;
+            IPV6_HOP_BY_HOP : hide_upper_layer;
+            IPV6_ROUTING : hide_upper_layer;
+            IPV6_AUTHENTICATION : hide_upper_layer;
+            IPV6_MOBILITY : hide_upper_layer;
+            IPV6_HIP : hide_upper_layer;
+            IPV6_SHIM6 : hide_upper_layer;
             default : accept;
         }
     }
@@ -98,7 +112,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.destination_options.length) {
             0 : after_destination_options;
             0x00 &&& 0xE0 : parse_destination_options_rest;
-            default : accept;
+            default : hide_upper_layer;
         }
     }
 
@@ -111,8 +125,43 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.destination_options.next_header) {
             IP_PROTOCOL_UDP : parse_udp;
             IP_PROTOCOL_TCP : parse_tcp;
+            IPV6_FRAGMENT : parse_ipv6_fragment;
+            IPV6_HOP_BY_HOP : hide_upper_layer;
+            IPV6_DESTINATION_OPTIONS : hide_upper_layer;
+            IPV6_ROUTING : hide_upper_layer;
+            IPV6_AUTHENTICATION : hide_upper_layer;
+            IPV6_MOBILITY : hide_upper_layer;
+            IPV6_HIP : hide_upper_layer;
+            IPV6_SHIM6 : hide_upper_layer;
             default : accept;
         }
+    }
+
+    // What stands behind options and the like in a fragment is hidden too.
+    state parse_ipv6_fragment {
+        packet.extract(hdr.ipv6_fragment);
+        transition select(hdr.ipv6_fragment.fragment_offset, hdr.ipv6_fragment.next_header) {
+            (0, IP_PROTOCOL_UDP) : parse_fragment_udp;
+            (0, IPV6_HOP_BY_HOP) : hide_upper_layer;
+            (0, IPV6_DESTINATION_OPTIONS) : hide_upper_layer;
+            (0, IPV6_FRAGMENT) : hide_upper_layer;
+            (0, IPV6_ROUTING) : hide_upper_layer;
+            (0, IPV6_AUTHENTICATION) : hide_upper_layer;
+            (0, IPV6_MOBILITY) : hide_upper_layer;
+            (0, IPV6_HIP) : hide_upper_layer;
+            (0, IPV6_SHIM6) : hide_upper_layer;
+            default : accept;
+        }
+    }
+
+    state parse_fragment_udp {
+        packet.extract(hdr.fragment_udp);
+        transition accept;
+    }
+
+    state hide_upper_layer {
+        meta.hides_upper_layer = 1;
+        transition accept;
     }
 
     state parse_udp {
@@ -163,7 +212,9 @@ control CrnDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.hop_by_hop_rest);
         packet.emit(hdr.destination_options);
         packet.emit(hdr.destination_options_rest);
+        packet.emit(hdr.ipv6_fragment);
         packet.emit(hdr.udp);
+        packet.emit(hdr.fragment_udp);
         packet.emit(hdr.tcp);
         packet.emit(hdr.bth);
         packet.emit(hdr.rate_signal);

@@ -95,7 +95,7 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
             } else {
                 hash(path_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr, meta.dst_addr, hdr.bth.dest_qp },
                      64w0x100000000);
-                judge((bit<32>) path_hash[13:0], path_hash ++ hdr.bth.dest_qp, hdr.bth.psn,
+                judge((bit<32>) (path_report_slot_t) path_hash, path_hash ++ hdr.bth.dest_qp, hdr.bth.psn,
                       standard_metadata.ingress_global_timestamp, (bit<32>) port);
                 if (verdict == VERDICT_SEND) {
                     csf_address.apply(meta.src_addr, meta.csf_addr);

@@ -49,7 +49,7 @@ control RateAdviceTrigger(in headers_t hdr, inout metadata_t meta, inout standar
                 if (meta.source_invalid == 1) {
                     suppress(SUPPRESSED_SOURCE_INVALID);
                 } else {
-                    judge((bit<32>) meta.source_hash[13:0], standard_metadata.egress_global_timestamp,
+                    judge((bit<32>) (rate_advice_slot_t) meta.source_hash, standard_metadata.egress_global_timestamp,
                           (bit<32>) standard_metadata.egress_port);
                     if (verdict == VERDICT_PORT_LIMIT) {
                         suppress(SUPPRESSED_PORT_LIMIT);

@@ -81,6 +81,15 @@ header ipv6_options_rest_h {
     varbit<1984> octets;
 }
 
+header ipv6_fragment_h {
+    bit<8> next_header;
+    bit<8> reserved;
+    bit<13> fragment_offset;
+    bit<2> reserved2;
+    bit<1> more_fragments;
+    bit<32> identification;
+}
+
 // --- Transport ---
 
 header udp_h {

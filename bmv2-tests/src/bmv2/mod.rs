@@ -4,8 +4,10 @@
 //! switch's gRPC and Thrift ports on that namespace's loopback, and all sockets live there, so that nothing can
 //! collide with anything on the machine and nothing is left behind, however the case ends.
 
+mod cli;
 mod control;
 mod process;
+mod stf;
 mod wires;
 
 use std::collections::BTreeMap;
@@ -17,9 +19,11 @@ use std::{env, thread};
 use nix::sched::{CloneFlags, unshare};
 
 use crate::case::{Await, Case, PERIOD_US, Step};
-use crate::program::Program;
+use crate::program::{CPU_PORT, Program};
 use crate::target::{Observed, Presence, Target, TargetError};
+use control::Controller;
 use process::Process;
+use tokio::runtime::Runtime;
 use wires::Wires;
 
 /// The name of this target.
@@ -27,6 +31,12 @@ pub const NAME: &str = "simple_switch_grpc";
 
 /// How long anything may take that isn't bounded by the case itself.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Between two attempts to reach a switch that is starting.
+const RETRY: Duration = Duration::from_millis(20);
+
+/// How long the controller's stream is listened to at a time, where something is waited for there.
+const CONTROLLER_WAIT: Duration = Duration::from_millis(20);
 
 /// A burst must be inside the switch long before its second packet may leave.
 const BURST_LIMIT_US: u64 = PERIOD_US / 2;
@@ -47,7 +57,7 @@ impl Target for Bmv2 {
     }
 
     fn presence(&self) -> Presence {
-        for tool in [NAME, process::CLI, "ip"] {
+        for tool in [NAME, cli::NAME, "ip"] {
             if !on_path(tool) {
                 return Presence::Absent { reason: format!("{tool} is not on PATH") };
             }
@@ -64,15 +74,8 @@ impl Target for Bmv2 {
     }
 
     fn run(&self, case: &Case) -> Result<Observed, TargetError> {
-        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let program = Program::load()?;
-        let attempt = || {
-            thread::scope(|scope| {
-                let run = scope.spawn(|| run_in_namespace(case, &program));
-                run.join()
-                    .unwrap_or_else(|_| Err(TargetError::Switch("the case's thread panicked".to_owned())))
-            })
-        };
+        let attempt = || alone(|| run_in_namespace(case, &program));
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
             if !matches!(result, Err(TargetError::Disturbed { .. })) {
@@ -84,45 +87,66 @@ impl Target for Bmv2 {
     }
 }
 
+/// Does something on a thread of its own that is alone with a switch in a new network namespace.
+fn alone<T: Send>(run: impl FnOnce() -> Result<T, TargetError> + Send) -> Result<T, TargetError> {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    thread::scope(|scope| {
+        let run = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNET)
+                .map_err(|error| TargetError::switch("network namespace", &error))?;
+            run()
+        });
+        run.join().unwrap_or_else(|_| Err(TargetError::Switch("the case's thread panicked".to_owned())))
+    })
+}
+
 fn on_path(tool: &str) -> bool {
     env::var_os("PATH").is_some_and(|path| env::split_paths(&path).any(|folder| folder.join(tool).is_file()))
 }
 
 fn run_in_namespace(case: &Case, program: &Program) -> Result<Observed, TargetError> {
-    unshare(CloneFlags::CLONE_NEWNET).map_err(|error| TargetError::switch("network namespace", &error))?;
     let ports: Vec<u16> = case.setup.ports.iter().map(|port| port.port).collect();
     let wires = Wires::new(&ports)?;
-    let process = Process::start(&ports)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let process = Process::start(&ports, None)?;
+    // Its worker reads and writes the stream while this thread waits for frames; it is of this thread's namespace.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
         .enable_all()
         .build()
         .map_err(|error| TargetError::switch("runtime", &error))?;
-    let updates = case.setup.updates(program)?;
-    let mut client = runtime
-        .block_on(control::configure(program, updates))
+    let client = runtime
+        .block_on(Controller::configure(program, &case.setup.entries))
         .map_err(|error| TargetError::switch(&process.last_words(), &error))?;
     process::set_queues(&case.setup.ports)?;
-    let mut play = Play { wires, began: Instant::now(), observed: Observed::default() };
+    let mut play =
+        Play { wires, runtime, client, program, began: Instant::now(), observed: Observed::default() };
     play.script(&case.script, &process)?;
-    play.observed.counters = runtime.block_on(control::counters(&mut client, program))?;
+    play.observed.counters = play.runtime.block_on(play.client.counters(program))?;
     Ok(play.observed)
 }
 
 /// A script that is being played.
-struct Play {
+struct Play<'a> {
     wires: Wires,
+    runtime: Runtime,
+    client: Controller,
+    program: &'a Program,
     began: Instant,
     observed: Observed,
 }
 
-impl Play {
+impl Play<'_> {
     fn script(&mut self, script: &[Step], process: &Process) -> Result<(), TargetError> {
         let mut calm_since = self.now_us();
         for step in script {
             match step {
                 Step::Send { port, frames } => {
                     for frame in frames {
-                        self.wires.send(*port, frame)?;
+                        if *port == CPU_PORT {
+                            self.runtime.block_on(self.client.packet_out(self.program, frame))?;
+                        } else {
+                            self.wires.send(*port, frame)?;
+                        }
                         let now = self.now_us();
                         self.observed.sent_us.push(now);
                     }
@@ -135,6 +159,10 @@ impl Play {
                     self.wait_for(*wanted, process)?;
                     calm_since = self.now_us();
                 }
+                Step::Write(entries) => {
+                    self.runtime.block_on(self.client.write(self.program, entries))?;
+                    calm_since = self.now_us();
+                }
             }
         }
         Ok(())
@@ -145,6 +173,9 @@ impl Play {
         loop {
             let at_us = self.now_us();
             self.wires.collect(&mut self.observed.frames, at_us)?;
+            // What the controller gets comes through no wire.
+            let wait = if wanted.port == CPU_PORT { CONTROLLER_WAIT } else { Duration::ZERO };
+            self.runtime.block_on(self.client.collect(&mut self.observed.frames, at_us, wait))?;
             let got = self.observed.frames.get(&wanted.port).map_or(0, Vec::len);
             if got >= wanted.frames {
                 return Ok(());
@@ -159,7 +190,9 @@ impl Play {
                     log: process.last_words(),
                 });
             }
-            self.wires.wait(left)?;
+            if wanted.port != CPU_PORT {
+                self.wires.wait(left)?;
+            }
         }
     }
 

@@ -1,4 +1,6 @@
-//! The test bed's side of the switch's ports: a veth pair and a packet socket each, in this thread's namespace.
+//! The test bed's side of the switch's ports: a veth pair each, in this thread's namespace. Frames enter through a packet
+//! socket on our end. What leaves is seen on the switch's own end, as the switch sends it: on the way to the other end the
+//! kernel would take VLAN tags out of it.
 
 use std::fs;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
@@ -9,12 +11,15 @@ use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrLike as _, bind, recv, send, socket,
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrLike as _, bind, recvfrom,
+    send, socket,
 };
 
 use super::Frames;
 use crate::target::{Seen, TargetError};
 
+/// `sll_pkttype` of a frame that this machine sends.
+const PACKET_OUTGOING: u8 = 4;
 /// Larger than any frame of a case.
 const MTU: &str = "9216";
 const BUFFER_OCTETS: usize = 16384;
@@ -26,7 +31,14 @@ pub(super) fn switch_end(port: u16) -> String {
 
 /// All ports.
 pub(super) struct Wires {
-    sockets: Vec<(u16, OwnedFd)>,
+    ports: Vec<Wire>,
+}
+
+/// One port's sockets.
+struct Wire {
+    port: u16,
+    into: OwnedFd,
+    out_of: OwnedFd,
 }
 
 impl Wires {
@@ -36,25 +48,26 @@ impl Wires {
             let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
         }
         ip(&["link", "set", "lo", "up"])?;
-        let mut sockets = Vec::with_capacity(ports.len());
+        let mut wires = Vec::with_capacity(ports.len());
         for &port in ports {
             let (ours, theirs) = (format!("h{port}"), switch_end(port));
             ip(&["link", "add", &ours, "mtu", MTU, "type", "veth", "peer", "name", &theirs, "mtu", MTU])?;
             ip(&["link", "set", &ours, "up"])?;
             ip(&["link", "set", &theirs, "up"])?;
-            sockets.push((port, open(&ours).map_err(|error| TargetError::switch(&ours, &error))?));
+            let socket = |name: &str| open(name).map_err(|error| TargetError::switch(name, &error));
+            wires.push(Wire { port, into: socket(&ours)?, out_of: socket(&theirs)? });
         }
-        Ok(Wires { sockets })
+        Ok(Wires { ports: wires })
     }
 
     /// One frame into the switch.
     pub(super) fn send(&self, port: u16, frame: &[u8]) -> Result<(), TargetError> {
-        let (_, wire) = self
-            .sockets
+        let wire = self
+            .ports
             .iter()
-            .find(|(number, _)| *number == port)
+            .find(|wire| wire.port == port)
             .ok_or_else(|| TargetError::Setup(format!("nothing is attached to port {port}")))?;
-        send(wire.as_raw_fd(), frame, MsgFlags::empty())
+        send(wire.into.as_raw_fd(), frame, MsgFlags::empty())
             .map_err(|error| TargetError::switch("send", &error))?;
         Ok(())
     }
@@ -62,12 +75,14 @@ impl Wires {
     /// Takes everything that has come out.
     pub(super) fn collect(&self, frames: &mut Frames, at_us: u64) -> Result<(), TargetError> {
         let mut buffer = vec![0; BUFFER_OCTETS];
-        for (port, wire) in &self.sockets {
+        for wire in &self.ports {
             loop {
-                match recv(wire.as_raw_fd(), &mut buffer, MsgFlags::MSG_DONTWAIT) {
-                    Ok(length) => {
-                        let octets = buffer.get(..length).unwrap_or_default().to_vec();
-                        frames.entry(*port).or_default().push(Seen { octets, at_us });
+                match recvfrom::<LinkAddr>(wire.out_of.as_raw_fd(), &mut buffer) {
+                    Ok((length, from)) => {
+                        if from.is_some_and(|from| from.pkttype() == PACKET_OUTGOING) {
+                            let octets = buffer.get(..length).unwrap_or_default().to_vec();
+                            frames.entry(wire.port).or_default().push(Seen { octets, at_us });
+                        }
                     }
                     Err(Errno::EAGAIN) => break,
                     Err(Errno::EINTR) => {}
@@ -81,7 +96,7 @@ impl Wires {
     /// Waits until something comes out of any port.
     pub(super) fn wait(&self, at_most: Duration) -> Result<(), TargetError> {
         let mut ports: Vec<PollFd<'_>> =
-            self.sockets.iter().map(|(_, wire)| PollFd::new(wire.as_fd(), PollFlags::POLLIN)).collect();
+            self.ports.iter().map(|wire| PollFd::new(wire.out_of.as_fd(), PollFlags::POLLIN)).collect();
         let timeout = PollTimeout::try_from(at_most).unwrap_or(PollTimeout::MAX);
         match poll(&mut ports, timeout) {
             Ok(_) | Err(Errno::EINTR) => Ok(()),

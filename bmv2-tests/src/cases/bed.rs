@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use crate::case::{Await, Case, Expected, RATE_PPS, Step};
 use crate::entries;
 use crate::frames::{
-    CONTROL, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ADDRESS_6, REPORTER_ID, SCHEDULED,
-    UNSCHEDULED, host_address, host_address_6,
+    CONTROL, CREM_PORT, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ADDRESS_6, REPORTER_ID,
+    SCHEDULED, SCONE_PORT, UNSCHEDULED, host_address, host_address_6,
 };
-use crate::program::{CLONE_PORT, CLONE_SESSION};
+use crate::program::{CLONE_PORT, CLONE_SESSION, CPU_PORT};
 use crate::setup::{Call, Entry, Port, Setup};
 
 /// The port whose queues are slow.
 pub const SLOW: u16 = 2;
 /// The profile of its data queue.
-const PROFILE: u128 = 3;
+pub(super) const PROFILE: u128 = 3;
 /// The profile of control queues, never congested.
 const CONTROL_PROFILE: u128 = 9;
 /// What `fair_share` divides, Mbit/s.
@@ -51,6 +51,8 @@ pub struct Bed {
     pub control_b_th: u32,
     /// `Q_max` of control queues.
     pub control_q_max: u32,
+    /// Nothing but routes.
+    pub plain: bool,
     /// Entries on top.
     pub more: Vec<Entry>,
 }
@@ -72,6 +74,7 @@ impl Default for Bed {
             rates: Vec::new(),
             control_b_th: 900_000,
             control_q_max: 1_000_000,
+            plain: false,
             more: Vec::new(),
         }
     }
@@ -90,12 +93,27 @@ impl Bed {
             rate_pps: rate_of(port),
             depth_packets: if port == SLOW { self.depth_packets } else { 1000 },
         });
+        let mut entries: Vec<Entry> = (1..=HOSTS).flat_map(routes).collect();
+        if !self.plain {
+            entries.extend(self.features());
+        }
+        entries.extend(self.more.iter().cloned());
+        Setup { ports: ports.collect(), entries }
+    }
+
+    /// The default bed with entries for these degrees, and entries on top.
+    #[must_use]
+    pub fn with(degrees: &[u8], more: Vec<Entry>) -> Bed {
+        Bed { degrees: degrees.to_vec(), more, ..Bed::default() }
+    }
+
+    /// All but routes.
+    fn features(&self) -> Vec<Entry> {
         let mut entries = self.classes();
         let control = (self.control_b_th.into(), self.control_q_max.into());
-        for host in 1..=HOSTS {
-            entries.extend(routes(host));
-            entries.push(entries::profile(host, 7, [CONTROL_PROFILE, control.0, control.1, 0, 50]));
-        }
+        entries.extend(
+            (1..=HOSTS).map(|host| entries::profile(host, 7, [CONTROL_PROFILE, control.0, control.1, 0, 50])),
+        );
         let [b_th, q_max, ecn_threshold, interval] =
             [self.b_th, self.q_max, self.ecn_threshold, self.report_interval].map(u128::from);
         entries.push(entries::profile(SLOW, 0, [PROFILE, b_th, q_max, ecn_threshold, interval]));
@@ -106,13 +124,11 @@ impl Bed {
         entries.push(Entry::CloneSession { id: CLONE_SESSION, port: CLONE_PORT });
         if self.reporter {
             let address = u32::from_be_bytes(REPORTER_ADDRESS);
-            let rdcc = u128::from(RDCC_PORT);
-            let arguments =
-                [REPORTER_ID.into(), address.into(), self.reporter_ipv6, rdcc, rdcc + 1, rdcc + 2];
-            entries.push(entries::default("reporter", "set_reporter", &arguments));
+            let ports = [RDCC_PORT, CREM_PORT, SCONE_PORT].map(u128::from);
+            let identity = [REPORTER_ID.into(), address.into(), self.reporter_ipv6];
+            entries.push(entries::default("reporter", "set_reporter", &[identity, ports].concat()));
         }
-        entries.extend(self.more.iter().cloned());
-        Setup { ports: ports.collect(), entries }
+        entries
     }
 
     /// DSCP roles and trusted ports.
@@ -137,6 +153,17 @@ fn routes(host: u16) -> [Entry; 3] {
     ]
 }
 
+/// What makes the slow queue wait.
+pub(super) const PRIMER: Data = Data { dscp: NO_ROLE, ..Data::scheduled(64) };
+
+/// What [`Story`] sends to know how far the switch is.
+const MARKER: Data = Data { ports: (9, 9), dscp: NO_ROLE, mark: 0xee, ..Data::scheduled(64) };
+
+/// A frame from or to the controller: the port in nine bits, seven bits of padding.
+fn packet_io(port: u16, frame: &[u8]) -> Vec<u8> {
+    [&(port << 7).to_be_bytes(), frame].concat()
+}
+
 /// Builds a case's script and expectations side by side.
 #[derive(Clone, Debug, Default)]
 pub struct Story {
@@ -156,8 +183,7 @@ impl Story {
     /// there, since the queue has just been served. The packet is of the flow of [`Data::scheduled`].
     #[must_use]
     pub fn primed() -> Story {
-        let primer = Data { dscp: NO_ROLE, ..Data::scheduled(64) };
-        Story::new().send(1, &[primer]).expect(SLOW, primer.forwarded()).settle()
+        Story::new().send(1, &[PRIMER]).expect(SLOW, PRIMER.forwarded()).settle()
     }
 
     /// Data frames enter.
@@ -186,6 +212,35 @@ impl Story {
         data.iter().fold(self, |story, data| story.expect(port, data.forwarded()))
     }
 
+    /// Frames must leave, in this order.
+    #[must_use]
+    pub fn expect_all(self, port: u16, frames: Vec<Vec<u8>>) -> Story {
+        frames.into_iter().fold(self, |story, frame| story.expect(port, frame))
+    }
+
+    /// The controller writes entries, after everything that was named so far has come and all that has entered through
+    /// port 1 has been through ingress.
+    #[must_use]
+    pub fn write(mut self, entries: Vec<Entry>) -> Story {
+        self = self.settle();
+        let marker = Data { dst: 4, ..MARKER };
+        self = self.send(1, &[marker]).expect(4, marker.forwarded()).settle();
+        self.script.push(Step::Write(entries));
+        self
+    }
+
+    /// The controller sends a frame out of a port.
+    #[must_use]
+    pub fn packet_out(self, port: u16, frame: &[u8]) -> Story {
+        self.send_octets(CPU_PORT, vec![packet_io(port, frame)]).expect(port, frame.to_vec())
+    }
+
+    /// The controller must get a frame that entered through a port.
+    #[must_use]
+    pub fn expect_packet_in(self, port: u16, frame: &[u8]) -> Story {
+        self.expect(CPU_PORT, packet_io(port, frame))
+    }
+
     /// So many packets must have been counted.
     #[must_use]
     pub fn count(mut self, counter: &str, index: u64, packets: u64) -> Story {
@@ -208,8 +263,7 @@ impl Story {
     pub fn end(mut self, name: &str, rule: &str, bed: &Bed) -> Case {
         self = self.settle();
         for host in [2, 1, 3, 4] {
-            let marker =
-                Data { src: 1, dst: host, ports: (9, 9), dscp: NO_ROLE, mark: 0xee, ..Data::scheduled(64) };
+            let marker = Data { dst: host, ..MARKER };
             self = self.send(1, &[marker]).expect(host.into(), marker.forwarded()).settle();
         }
         Case {

@@ -3,11 +3,11 @@
 use super::{Bed, Story};
 use crate::case::Case;
 use crate::entries;
-use crate::frames::{Data, REPORTER_ID, host_address, renew_ip_checksum};
+use crate::frames::{Data, REPORTER_ID, host_address, host_address_6, renew_ip_checksum};
 use crate::setup::{Call, Entry};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![refused(), equal_paths()]
+    vec![refused(), refused_ipv6(), equal_paths(false), equal_paths(true)]
 }
 
 /// One packet for each reason, and the cell of `drops` that it must be counted in (cause << 12 | port 1 << 3).
@@ -21,7 +21,7 @@ fn refused() -> Case {
     cut.truncate(80);
     let mut options = good.sent();
     options[14] = 0x46;
-    renew_ip_checksum_with_options(&mut options);
+    renew_ip_checksum(&mut options);
     let mut not_ip = good.sent();
     not_ip[12..14].copy_from_slice(&[0x88, 0xb5]);
     let mut version_6 = good.sent();
@@ -42,24 +42,52 @@ fn refused() -> Case {
         )
 }
 
-/// The checksum of a header of six words.
-fn renew_ip_checksum_with_options(frame: &mut [u8]) {
-    renew_ip_checksum(frame);
-    let four = |frame: &[u8], at: usize| u32::from(frame[at]) << 8 | u32::from(frame[at + 1]);
-    let mut sum = u32::from(!(u16::try_from(four(frame, 24)).unwrap_or_default()));
-    sum += four(frame, 34) + four(frame, 36);
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    frame[24..26].copy_from_slice(&(!u16::try_from(sum).unwrap_or_default()).to_be_bytes());
+/// The same for IPv6: no route, hop limit, a packet longer than its frame, another version, half a header, an options
+/// header that isn't there, and one longer than any that is looked into, which is routed by its addresses.
+fn refused_ipv6() -> Case {
+    let good = Data { dst: 4, ..Data::scheduled(100) }.v6();
+    let no_route = Data { dst: 99, ..good }.sent();
+    let expired = Data { ttl: 1, ..good }.sent();
+    let mut cut = good.sent();
+    cut.truncate(90);
+    let mut version_4 = good.sent();
+    version_4[14] = 0x46;
+    let mut half_a_header = good.sent();
+    half_a_header.truncate(40);
+    let mut no_options = good.sent();
+    no_options[18..21].copy_from_slice(&[0, 0, 0]);
+    no_options.truncate(54);
+    let last_hop = Data { ttl: 2, ..good };
+    let mut long_options = good.sent();
+    long_options[20] = 0;
+    long_options[54..56].copy_from_slice(&[17, 32]);
+    let mut routed = good.forwarded();
+    routed[20] = 0;
+    routed[54..56].copy_from_slice(&[17, 32]);
+    let refused = vec![no_route, expired, cut, version_4, half_a_header, no_options];
+    Story::new()
+        .send_octets(1, [refused, vec![last_hop.sent(), long_options]].concat())
+        .expect(4, last_hop.forwarded())
+        .expect(4, routed)
+        .count("drops", 4 << 12 | 1 << 3, 1)
+        .count("drops", 5 << 12 | 1 << 3, 1)
+        .count("drops", 2 << 12 | 1 << 3, 4)
+        .end(
+            "refused_ipv6_packets",
+            "no route, hop limit, corruption: dropped and counted by cause, for IPv6 too",
+            &Bed::default(),
+        )
 }
 
-/// Sixteen flows to 10.0.0.9, which is behind ports 3 and 4 alike.
-fn equal_paths() -> Case {
+/// Sixteen flows to host 9, which is behind ports 3 and 4 alike.
+fn equal_paths(ipv6: bool) -> Case {
     let group = Entry::Group { profile: "ecmp".to_owned(), id: 1, members: vec![3, 4] };
-    let route = entries::route(host_address(9), Call::Group(1));
-    let flows: Vec<Data> =
-        (0..16).map(|flow| Data { dst: 9, ports: (50000 + flow, 4791), ..Data::scheduled(100) }).collect();
+    let routes = [
+        entries::route(host_address(9), Call::Group(1)),
+        entries::route_6(host_address_6(9), Call::Group(1)),
+    ];
+    let data = if ipv6 { Data::scheduled(100).v6() } else { Data::scheduled(100) };
+    let flows: Vec<Data> = (0..16).map(|flow| Data { dst: 9, ports: (50000 + flow, 4791), ..data }).collect();
     let mut story = Story::new().send(1, &flows);
     for flow in &flows {
         let port = 3 + path(flow, 2);
@@ -69,9 +97,9 @@ fn equal_paths() -> Case {
         story = story.expect(port, frame);
     }
     story.end(
-        "equal_paths_by_flow",
+        if ipv6 { "equal_paths_by_flow_ipv6" } else { "equal_paths_by_flow" },
         "a flow keeps to one of equal paths, chosen by its hash and the switch's own number",
-        &Bed { more: vec![group, route], ..Bed::default() },
+        &Bed::with(&[], [&[group], &routes[..]].concat()),
     )
 }
 

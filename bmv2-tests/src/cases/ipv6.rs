@@ -1,68 +1,46 @@
 //! IPv6 data is reported over IPv6.
 
 use super::bed::SLOW;
-use super::{Bed, Story, TO_RECEIVER, TO_SENDER};
+use super::reports::{series, six_degrees, six_to_receiver, six_to_sender};
+use super::{Bed, Story, TO_SENDER};
 use crate::case::Case;
-use crate::frames::{Data, Family};
+use crate::frames::Data;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![to_receiver(), to_sender(), no_address()]
 }
 
-/// Six frames of 200 octets, as in the IPv4 case. The primer is an IPv4 packet: it shares the queue with the flow under
-/// test, and half the rate is suggested.
-fn half(about: Data, sequence: u32, queue_depth: u32, degree: u8) -> Vec<u8> {
-    crate::frames::Report { about, sequence, queue_depth, threshold: 500, degree, rate: 500 }.frame()
-}
+/// The primer is an IPv4 packet: it shares the queue with the flow under test, and half the rate is suggested.
+const HALF: u32 = 500;
 
 fn to_receiver() -> Case {
-    let data = Data { family: Family::V6, ..Data::scheduled(200) };
-    Story::primed()
-        .send(1, &[data; 6])
-        .expect(SLOW, data.forwarded())
-        .expect(SLOW, half(data, 1, 1000, 25))
-        .expect(SLOW, data.forwarded())
-        .expect(SLOW, half(data, 2, 800, 15))
-        .expect(SLOW, data.forwarded())
-        .expect(SLOW, half(data, 3, 600, 5))
-        .expect_forwarded(SLOW, &[data; 3])
-        .count("reports_sent", TO_RECEIVER, 3)
-        .end(
-            "ipv6_report_to_receiver",
-            "scheduled IPv6 data above B_th is reported to its receiver, every octet right",
-            &Bed { degrees: vec![25, 15, 5], ..Bed::default() },
-        )
+    six_to_receiver(Data::scheduled(200).v6(), HALF).end(
+        "ipv6_report_to_receiver",
+        "scheduled IPv6 data above B_th is reported to its receiver, every octet right",
+        &Bed::with(&six_degrees(), Vec::new()),
+    )
 }
 
 fn to_sender() -> Case {
-    let data = Data { family: Family::V6, ..Data::unscheduled(200) };
-    Story::primed()
-        .send(1, &[data; 6])
-        .expect_forwarded(SLOW, &[data; 6])
-        .expect(1, half(data, 1, 1000, 25))
-        .expect(1, half(data, 2, 800, 15))
-        .expect(1, half(data, 3, 600, 5))
-        .count("reports_sent", TO_SENDER, 3)
-        .end(
-            "ipv6_report_to_sender",
-            "unscheduled IPv6 data above B_th is reported to its sender, every octet right",
-            &Bed { degrees: vec![25, 15, 5], ..Bed::default() },
-        )
+    six_to_sender(Data::unscheduled(200).v6(), HALF).end(
+        "ipv6_report_to_sender",
+        "unscheduled IPv6 data above B_th is reported to its sender, every octet right",
+        &Bed::with(&six_degrees(), Vec::new()),
+    )
 }
 
 /// IPv4 and IPv6 in turn: 1000, 800, 600 behind; of the three above `B_th` one is IPv6.
 fn no_address() -> Case {
     let four = Data::unscheduled(200);
-    let six = Data { family: Family::V6, ..four };
+    let mixed = [four, four.v6(), four, four.v6(), four, four.v6()];
     Story::primed()
-        .send(1, &[four, six, four, six, four, six])
-        .expect_forwarded(SLOW, &[four, six, four, six, four, six])
-        .expect(1, half(four, 1, 1000, 25))
-        .expect(1, half(four, 2, 600, 5))
+        .send(1, &mixed)
+        .expect_forwarded(SLOW, &mixed)
+        .expect_all(1, series(four, HALF, &[(1000, 25), (600, 5)]))
         .count("reports_sent", TO_SENDER, 2)
         .end(
             "ipv6_needs_an_address",
             "a reporter without an IPv6 address reports about IPv4 alone",
-            &Bed { reporter_ipv6: 0, degrees: vec![25, 15, 5], ..Bed::default() },
+            &Bed { reporter_ipv6: 0, ..Bed::with(&six_degrees(), Vec::new()) },
         )
 }

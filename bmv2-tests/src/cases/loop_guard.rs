@@ -1,7 +1,7 @@
 //! Reports never cause reports.
 
 use super::bed::SLOW;
-use super::reports::report;
+use super::reports::series;
 use super::{Bed, Story, TO_RECEIVER, TO_SENDER};
 use crate::case::{Case, RATE_PPS};
 use crate::frames::{CONTROL, Data, RDCC_PORT};
@@ -14,24 +14,21 @@ pub(super) fn cases() -> Vec<Case> {
 fn rdcc_datagrams() -> Case {
     let data = Data::scheduled(200);
     let rdcc = Data { ports: (50000, RDCC_PORT), ..data };
+    // Two flows share the queue: half the rate each.
+    let reports = series(data, 500, &[(1000, 25), (600, 5)]);
     Story::primed()
         .send(1, &[data, rdcc, data, rdcc, data, rdcc])
         .expect(SLOW, data.forwarded())
-        .expect(SLOW, shared(data, 1, 1000, 25))
+        .expect(SLOW, reports[0].clone())
         .expect_forwarded(SLOW, &[rdcc, data])
-        .expect(SLOW, shared(data, 2, 600, 5))
+        .expect(SLOW, reports[1].clone())
         .expect_forwarded(SLOW, &[rdcc, data, rdcc])
         .count("reports_sent", TO_RECEIVER, 2)
         .end(
             "no_report_about_rdcc_datagrams",
             "a datagram to the RDCC port is never reported about, whatever its DSCP says",
-            &Bed { degrees: vec![25, 5], ..Bed::default() },
+            &Bed::with(&[25, 5], Vec::new()),
         )
-}
-
-/// Two flows share the queue: half the rate each.
-fn shared(about: Data, sequence: u32, queue_depth: u32, degree: u8) -> Vec<u8> {
-    crate::frames::Report { about, sequence, queue_depth, threshold: 500, degree, rate: 500 }.frame()
 }
 
 /// Reports come twice as fast as port 1's control queue is served, and the threshold of that queue is 0: they stand in
@@ -41,11 +38,7 @@ fn reports_in_a_congested_queue() -> Case {
     Story::primed()
         .send(1, &[data; 8])
         .expect_forwarded(SLOW, &[data; 8])
-        .expect(1, report(data, 1, 1400, 500, 45))
-        .expect(1, report(data, 2, 1200, 500, 35))
-        .expect(1, report(data, 3, 1000, 500, 25))
-        .expect(1, report(data, 4, 800, 500, 15))
-        .expect(1, report(data, 5, 600, 500, 5))
+        .expect_all(1, series(data, 1000, &[(1400, 45), (1200, 35), (1000, 25), (800, 15), (600, 5)]))
         .count("reports_sent", TO_SENDER, 5)
         .end(
             "no_report_about_reports",

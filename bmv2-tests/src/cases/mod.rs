@@ -5,17 +5,26 @@
 
 mod admission;
 mod bed;
+mod boundaries;
+mod controller_packets;
 mod ecn;
 mod flows;
 mod forwarding;
 mod ipv6;
 mod loop_guard;
+mod marking;
+mod path_reports;
+mod plain_router;
 mod queues;
 mod random;
+mod rate_advice;
+mod rate_signals;
 mod reports;
+mod source_check;
 mod suppression;
 mod thresholds;
 mod trust;
+mod vlan;
 
 pub use bed::{Bed, Story};
 
@@ -27,30 +36,60 @@ pub fn all() -> Vec<Case> {
     [
         reports::cases(),
         thresholds::cases(),
+        boundaries::cases(),
         suppression::cases(),
         admission::cases(),
         loop_guard::cases(),
         trust::cases(),
+        source_check::cases(),
         flows::cases(),
         ecn::cases(),
         queues::cases(),
         forwarding::cases(),
         ipv6::cases(),
+        vlan::cases(),
+        path_reports::cases(),
+        rate_advice::cases(),
+        rate_signals::cases(),
+        marking::cases(),
+        plain_router::cases(),
+        controller_packets::cases(),
         random::cases(),
     ]
     .concat()
 }
 
+/// The cell of a counter whose index is (kind or cause) << 12 | port << 3 | queue.
+const fn cell(first: u64, port: u16, queue: u64) -> u64 {
+    first << 12 | (port as u64) << 3 | queue
+}
+
 /// `reports_sent` of port 2's data queue, reports to the receiver: kind 0.
-const TO_RECEIVER: u64 = 2 << 3;
+const TO_RECEIVER: u64 = cell(0, 2, 0);
 /// `reports_sent` of port 2's data queue, reports to the sender: kind 1.
-const TO_SENDER: u64 = 1 << 12 | 2 << 3;
+const TO_SENDER: u64 = cell(1, 2, 0);
+/// `reports_sent` of port 2's data queue, `PATH_REPORT`s: kind 2.
+const PATH: u64 = cell(2, 2, 0);
+/// `reports_sent` of port 2's data queue, Rate Advice: kind 3.
+const ADVICE: u64 = cell(3, 2, 0);
 /// `drops` of port 2's data queue, cause 1 (congestion).
-const CONGESTION: u64 = 1 << 12 | 2 << 3;
+const CONGESTION: u64 = cell(1, 2, 0);
+/// `drops` of ingress port 1, cause 2 (corruption).
+const CORRUPTION: u64 = cell(2, 1, 0);
+/// `drops` of ingress port 1, cause 3 (policy).
+const POLICY: u64 = cell(3, 1, 0);
 /// `reports_suppressed` of port 2's data queue, by the flow's interval: cause 0.
-const FLOW_INTERVAL: u64 = 2 << 3;
+const FLOW_INTERVAL: u64 = cell(0, 2, 0);
 /// `reports_suppressed` of port 2's data queue, by the port's limit: cause 1.
-const PORT_LIMIT: u64 = 1 << 12 | 2 << 3;
+const PORT_LIMIT: u64 = cell(1, 2, 0);
+/// `reports_suppressed` of port 2's data queue, PSNs that no report names: cause 2.
+const PSN_LIMIT: u64 = cell(2, 2, 0);
+/// `reports_suppressed` of port 2's data queue, by the source's interval: cause 3.
+const SOURCE_INTERVAL: u64 = cell(3, 2, 0);
+/// `reports_suppressed` of port 2's data queue, the source isn't valid: cause 4.
+const SOURCE_INVALID: u64 = cell(4, 2, 0);
+/// Microseconds: longer than any case.
+const FOR_EVER: u32 = 600_000_000;
 
 #[cfg(test)]
 mod tests {

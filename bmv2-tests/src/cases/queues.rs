@@ -1,7 +1,7 @@
 //! Priority queues and their packet capacity.
 
 use super::bed::SLOW;
-use super::reports::report;
+use super::reports::{SIX, series, six_degrees};
 use super::{Bed, Story, TO_SENDER};
 use crate::case::Case;
 use crate::frames::{CONTROL, Data};
@@ -19,14 +19,12 @@ fn control_overtakes() -> Case {
         .send(1, &[data, data, data, data, data, data, control])
         .expect(SLOW, control.forwarded())
         .expect_forwarded(SLOW, &[data; 6])
-        .expect(1, report(data, 1, 1000, 500, 25))
-        .expect(1, report(data, 2, 800, 500, 15))
-        .expect(1, report(data, 3, 600, 500, 5))
+        .expect_all(1, series(data, 1000, &SIX))
         .count("reports_sent", TO_SENDER, 3)
         .end(
             "control_overtakes_data",
             "the control queue is served first, and occupancy is that of the packet's own queue",
-            &Bed { degrees: vec![25, 15, 5], ..Bed::default() },
+            &Bed::with(&six_degrees(), Vec::new()),
         )
 }
 
@@ -38,13 +36,11 @@ fn tail_drop() -> Case {
     Story::primed()
         .send(1, &[data; 8])
         .expect_forwarded(SLOW, &[data; 4])
-        .expect(1, report(data, 1, 1400, 500, 45))
-        .expect(1, report(data, 2, 1200, 500, 35))
-        .expect(1, report(data, 3, 1000, 500, 25))
+        .expect_all(1, series(data, 1000, &[(1400, 45), (1200, 35), (1000, 25)]))
         .count("reports_sent", TO_SENDER, 3)
         .end(
             "tail_drop_heals_when_empty",
             "packets that the full queue dropped silently stay in its account only until it is empty",
-            &Bed { degrees: vec![45, 35, 25], depth_packets: 4, ..Bed::default() },
+            &Bed { depth_packets: 4, ..Bed::with(&[45, 35, 25], Vec::new()) },
         )
 }

@@ -15,6 +15,7 @@ use pcap_file::{DataLink, PcapError};
 
 use super::RecordingError;
 use crate::case::Step;
+use crate::program::CPU_PORT;
 use crate::setup::Port;
 use crate::target::Observed;
 
@@ -59,9 +60,14 @@ impl Captured {
         let wrong = |error: PcapError| RecordingError::content(path, &error);
         let file = BufWriter::new(File::create(path).map_err(unwritable)?);
         let mut writer = PcapNgWriter::new(file).map_err(wrong)?;
-        for port in ports {
-            let mut interface = InterfaceDescriptionBlock::new(DataLink::ETHERNET, 0);
-            let name = format!("{PORT}{}", port.port);
+        let controller = self.inbound.iter().chain(&self.outbound).any(|(port, _, _)| *port == CPU_PORT);
+        let ports: Vec<u16> =
+            ports.iter().map(|port| port.port).chain(controller.then_some(CPU_PORT)).collect();
+        for &port in &ports {
+            // What the controller sends and gets has a header of P4Runtime's in front.
+            let link = if port == CPU_PORT { DataLink::USER0 } else { DataLink::ETHERNET };
+            let mut interface = InterfaceDescriptionBlock::new(link, 0);
+            let name = format!("{PORT}{port}");
             interface.options.push(InterfaceDescriptionOption::IfName(name.into()));
             interface.options.push(InterfaceDescriptionOption::IfTsResol(NANOSECONDS));
             writer.write_pcapng_block(interface).map_err(wrong)?;
@@ -72,7 +78,7 @@ impl Captured {
         for ((port, at_us, octets), direction) in all {
             let interface = ports
                 .iter()
-                .position(|known| known.port == *port)
+                .position(|known| known == port)
                 .and_then(|place| u32::try_from(place).ok())
                 .ok_or_else(|| RecordingError::content(path, &format!("port {port} isn't in the setup")))?;
             let block = EnhancedPacketBlock {

@@ -65,11 +65,12 @@ struct Sheet {
 }
 
 /// A step of the script; its frames are the capture's inbound ones, in order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum RecordedStep {
     Send { port: u16, frames: usize },
     Await(Await),
+    Write(Vec<Entry>),
 }
 
 /// A counter cell.
@@ -213,12 +214,13 @@ impl Recording {
             .sheet
             .script
             .iter()
-            .map(|step| match *step {
+            .map(|step| match step {
                 RecordedStep::Send { port, frames } => Step::Send {
-                    port,
-                    frames: inbound.by_ref().take(frames).map(|(_, _, octets)| octets.clone()).collect(),
+                    port: *port,
+                    frames: inbound.by_ref().take(*frames).map(|(_, _, octets)| octets.clone()).collect(),
                 },
-                RecordedStep::Await(wanted) => Step::Await(wanted),
+                RecordedStep::Await(wanted) => Step::Await(*wanted),
+                RecordedStep::Write(entries) => Step::Write(entries.clone()),
             })
             .collect();
         let counters =
@@ -259,6 +261,7 @@ fn recorded_step(step: &Step) -> RecordedStep {
     match step {
         Step::Send { port, frames } => RecordedStep::Send { port: *port, frames: frames.len() },
         Step::Await(wanted) => RecordedStep::Await(*wanted),
+        Step::Write(entries) => RecordedStep::Write(entries.clone()),
     }
 }
 

@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bmv2_tests::cases::Bed;
 use bmv2_tests::entries;
-use bmv2_tests::frames::{CONTROL, Data, Family, NO_ROLE, UNSCHEDULED, host_address};
+use bmv2_tests::frames::host_address;
 use bmv2_tests::program::{CLONE_PORT, CPU_PORT, Program};
 use bmv2_tests::setup::{Call, Entry, updates};
 use p4runtime::p4::v1::Update;
-use serde_json::{Value, json};
+use serde_json::Value;
 use softswitch::control::{RegisterId, Replica};
 use softswitch::runtime::Runtime;
 use softswitch::{Packet, PortConfig, SwitchConfig, Taken};
 
+use crate::arrivals::{Arrival, DENIED, Kind, frame};
+use crate::changes::{Mutant, with_multicast};
 use crate::truth::{Item, Left, Truth};
 
 /// Ports with hosts.
@@ -28,42 +30,12 @@ const B_TH: u32 = 400;
 /// A port that no switch has: a route to it means the multicast group.
 const MULTICAST_PORT: u16 = 257;
 const GROUP: u16 = 1;
-/// A UDP port that the ACL refuses.
-const DENIED: u16 = 50999;
 /// Time between steps: longer than a report interval.
 const STEP_NS: u64 = 10_000;
 
 /// What a step did that it shouldn't have done.
 #[derive(Debug)]
 pub struct Fault(pub String);
-
-/// Something that enters.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    pub kind: Kind,
-    pub port: u16,
-    pub ipv6: bool,
-    pub octets: usize,
-}
-
-/// What enters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Data that is reported about to its receiver.
-    Scheduled,
-    /// Data that is reported about to its sender.
-    Unscheduled,
-    /// Data that nothing is said about.
-    Unclassified,
-    /// A datagram for the control queue.
-    Control,
-    /// Data that the ACL refuses: an I2E clone becomes its report.
-    Denied,
-    /// Data to all ports.
-    Multicast,
-    /// A frame of the controller's that isn't IP, for the control queue: of no known length, hence not charged.
-    NotIp,
-}
 
 /// How often what happened: a property over nothing would prove nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,52 +53,6 @@ pub struct Seen {
     pub surplus: u32,
     /// Steps with a blind spot.
     pub blind: u32,
-}
-
-/// A change of the compiled program: the constant that a field is compared with.
-pub struct Mutant {
-    pub left: &'static str,
-    pub op: &'static str,
-    pub value: &'static str,
-    pub instead: &'static str,
-}
-
-impl Mutant {
-    fn apply(&self, value: &mut Value) -> usize {
-        let mut found = 0;
-        if value["op"] == self.op
-            && value["left"]["type"] == "field"
-            && value["left"]["value"][1] == self.left
-            && value["right"]["value"] == self.value
-        {
-            value["right"]["value"] = self.instead.into();
-            found += 1;
-        }
-        match value {
-            Value::Object(fields) => {
-                found += fields.values_mut().map(|field| self.apply(field)).sum::<usize>();
-            }
-            Value::Array(items) => found += items.iter_mut().map(|item| self.apply(item)).sum::<usize>(),
-            _ => {}
-        }
-        found
-    }
-}
-
-/// The program never asks for multicast; a switch's other program might. Here `forward` does, for ports from 256.
-fn with_multicast(json: &mut Value) {
-    let group = json!({ "type": "expression", "value": { "type": "expression", "value": {
-        "op": ">>", "left": { "type": "runtime_data", "value": 0 }, "right": { "type": "hexstr", "value": "0x08" },
-    } } });
-    let assign = json!({
-        "op": "assign",
-        "parameters": [{ "type": "field", "value": ["standard_metadata", "mcast_grp"] }, group],
-    });
-    for action in json["actions"].as_array_mut().unwrap() {
-        if action["name"] == "forward" {
-            action["primitives"].as_array_mut().unwrap().push(assign.clone());
-        }
-    }
 }
 
 type QueueId = (u16, u8);
@@ -398,31 +324,4 @@ impl Bench {
             }
         }
     }
-}
-
-/// The frame, and the port that it enters through.
-fn frame(arrival: Arrival) -> (u16, Vec<u8>) {
-    let Arrival { kind, port, ipv6, octets } = arrival;
-    let family = if ipv6 && kind != Kind::Multicast { Family::V6 } else { Family::V4 };
-    let data = Data {
-        family,
-        src: 1,
-        dst: u8::try_from(port).unwrap(),
-        ..Data::scheduled(octets.max(if family == Family::V6 { 82 } else { 62 }))
-    };
-    let data = match kind {
-        Kind::Scheduled => data,
-        Kind::Unscheduled => Data { dscp: UNSCHEDULED, ..data },
-        Kind::Unclassified => Data { dscp: NO_ROLE, ..data },
-        Kind::Control => Data { dscp: CONTROL, ports: (50000, 7), ..data },
-        Kind::Denied => Data { ports: (50000, DENIED), ..data },
-        Kind::Multicast => Data { dst: 9, ..data },
-        Kind::NotIp => {
-            let mut frame = (port << 7).to_be_bytes().to_vec();
-            frame.extend([0xff; 6].iter().chain(&[2, 0, 0, 0, 0, 1, 0x08, 0x06]));
-            frame.resize(2 + 60, 0);
-            return (CPU_PORT, frame);
-        }
-    };
-    (1, data.sent())
 }

@@ -14,13 +14,17 @@
 
 #![expect(clippy::unwrap_used, reason = "everything here is a test")]
 
+mod arrivals;
 mod bench;
+mod changes;
 mod truth;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 
-use bench::{Arrival, Bench, DATA_PORTS, Fault, Kind};
+use arrivals::{Arrival, Kind};
+use bench::{Bench, DATA_PORTS, Fault};
+use changes::Mutant;
 
 /// One step of the switch, if it can be done.
 #[derive(Clone, Copy, Debug)]
@@ -145,12 +149,12 @@ fn races_and_silent_drops_together() {
 /// The other side: what BMV2.md calls wrong is noticed.
 #[test]
 fn a_program_that_keeps_the_surplus_of_an_empty_queue_is_noticed() {
-    let mutant = bench::Mutant { left: "deq_qdepth", op: "==", value: "0x000000", instead: "0x07ffff" };
+    let mutant = Mutant { left: "deq_qdepth", op: "==", value: "0x000000", instead: "0x07ffff" };
     assert!(holds(Bench::new(FEW_PACKETS, Some(&mutant)), 150, in_order).is_err());
 }
 
 #[test]
 fn a_program_that_settles_uncharged_packets_is_noticed() {
-    let mutant = bench::Mutant { left: "metadata_t.charged", op: "==", value: "0x01", instead: "0x00" };
+    let mutant = Mutant { left: "metadata_t.charged", op: "==", value: "0x01", instead: "0x00" };
     assert!(holds(Bench::new(MANY_PACKETS, Some(&mutant)), 150, in_order).is_err());
 }

@@ -924,7 +924,37 @@ pub mod constants {
     /// Ethernet and IP.
     ///
     /// `bit<8>` in `constants.p4`.
+    pub const IPV6_ROUTING: u8 = 43;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_FRAGMENT: u8 = 44;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_AUTHENTICATION: u8 = 51;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
     pub const IPV6_DESTINATION_OPTIONS: u8 = 60;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_MOBILITY: u8 = 135;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_HIP: u8 = 139;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_SHIM6: u8 = 140;
 
     /// Ethernet and IP.
     ///
@@ -1406,9 +1436,6 @@ pub mod constants {
     /// `bit<32>` in `sizes.p4`.
     pub const PATH_REPORT_SLOTS: u32 = 16384;
 
-    /// The same for PATH_REPORT (its slots also hold PSNs, and know their flow), and for Rate Advice
-    /// per source.
-    ///
     /// `bit<32>` in `sizes.p4`.
     pub const RATE_ADVICE_SLOTS: u32 = 16384;
 
@@ -1419,7 +1446,7 @@ pub mod constants {
     /// `bit<32>` in `sizes.p4`.
     pub const FLOW_SLOT_WORDS: u32 = 524288;
 
-    /// Source count, for Rate Advice: the same with 2,048 slots in 64 words: 62 of 64 sources are seen,
+    /// Source count, for Rate Advice: the same with 2,048 slots in 64 words: 63 of 64 sources are seen,
     /// 124 of 128. QUEUES x 64
     ///
     /// `bit<32>` in `sizes.p4`.
@@ -1430,10 +1457,19 @@ pub mod constants {
     /// `bit<16>` in `sizes.p4`.
     pub const FLOW_EPOCH_PACKETS: u16 = 4096;
 
-    /// ... or after 2^8 report intervals, so that what an idle queue held is forgotten.
+    /// ... or after 2^8 report intervals, so that what an idle queue held is forgotten, and after 2^30
+    /// us in any case: the clock that epochs are named by has 32 bits, and two of them must fit into
+    /// it.
     ///
     /// `bit<8>` in `sizes.p4`.
     pub const FLOW_EPOCH_INTERVALS_LOG2: u8 = 8;
+
+    /// ... or after 2^8 report intervals, so that what an idle queue held is forgotten, and after 2^30
+    /// us in any case: the clock that epochs are named by has 32 bits, and two of them must fit into
+    /// it. us
+    ///
+    /// `bit<32>` in `sizes.p4`.
+    pub const FLOW_EPOCH_LONGEST_INTERVAL: u32 = 4194304;
 
     /// Counters: kinds or causes x QUEUES.
     ///

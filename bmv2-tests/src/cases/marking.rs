@@ -1,0 +1,162 @@
+//! Alternate Marking (RFC 9341, RFC 9343).
+
+use super::bed::SLOW;
+use super::{Bed, Story};
+use crate::case::Case;
+use crate::entries::{self, exact, whole};
+use crate::frames::{Data, Mark, Where, host_address_6};
+use crate::setup::{Entry, Key};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![colours(), delay(), entry(), exit()]
+}
+
+/// `FlowMonID` of the first flow, whose index is 5.
+const FIRST: u32 = 0x12345;
+/// `FlowMonID` of the second flow, whose index is 6.
+const SECOND: u32 = 0x00777;
+/// Index of the flow that is to be marked.
+const MARKED_HERE: u128 = 7;
+/// A period longer than any case (2^40 us): the colour stays.
+const LOG2_PERIOD: u128 = 40;
+
+fn flow(id: u32, index: u128) -> Entry {
+    let key = vec![whole("marked", 1, 1), whole("flow_mon_id", id.into(), 20)];
+    entries::with_priority(1, "marking_flow", key, "set_marking", &[index])
+}
+
+/// Host 1's unmarked packets from UDP port 50000 to host `to`.
+fn five_tuple(to: u8) -> Entry {
+    let key = vec![
+        whole("marked", 0, 1),
+        whole("src_addr", host_address_6(1), 128),
+        whole("dst_addr", host_address_6(to), 128),
+        whole("protocol", 17, 8),
+        whole("src_port", 50000, 16),
+        whole("dst_port", 4791, 16),
+    ];
+    entries::with_priority(1, "marking_flow", key, "set_marking", &[MARKED_HERE])
+}
+
+fn edge(port: Key, flow: u128, arguments: [u128; 3]) -> Entry {
+    entries::with_priority(1, "marking_edge", vec![port, exact("flow", flow)], "set_edge", &arguments)
+}
+
+/// An IPv6 packet to host 4, 60 octets of payload.
+fn plain() -> Data {
+    Data { dst: 4, dscp: 0, ..Data::scheduled(14 + 40 + 8 + 60).v6() }
+}
+
+fn with(mark: Mark) -> Data {
+    let plain = plain();
+    Data { option: Some(mark), octets: plain.octets + usize::from(mark.octets), ..plain }
+}
+
+/// The index of `marked` and `marked_departed`.
+fn coloured(flow: u64, loss: bool) -> u64 {
+    flow << 1 | u64::from(loss)
+}
+
+/// Both colours, both headers, one of them long; a flow that isn't monitored and an option that is only padding aren't
+/// counted. One packet is counted on arrival and dropped: it has no route.
+fn colours() -> Case {
+    let dest = |mark| Mark { within: Where::Destination, ..mark };
+    let sent = [
+        with(Mark::hop_by_hop(FIRST, false, false)),
+        with(Mark::hop_by_hop(FIRST, true, false)),
+        with(dest(Mark::hop_by_hop(FIRST, true, false))),
+        with(Mark { octets: 16, ..dest(Mark::hop_by_hop(SECOND, false, false)) }),
+        with(Mark { octets: 16, ..Mark::hop_by_hop(SECOND, false, false) }),
+        with(Mark::hop_by_hop(FIRST + 1, true, true)),
+        with(Mark { blank: true, ..Mark::hop_by_hop(0, false, false) }),
+        plain(),
+    ];
+    let lost = Data { dst: 99, ..sent[1] };
+    Story::new()
+        .send(1, &[&sent[..], &[lost]].concat())
+        .expect_forwarded(4, &sent)
+        .count("marked", coloured(5, false), 1)
+        .count("marked", coloured(5, true), 3)
+        .count("marked", coloured(6, false), 2)
+        .count("marked_departed", coloured(5, false), 1)
+        .count("marked_departed", coloured(5, true), 2)
+        .count("marked_departed", coloured(6, false), 2)
+        .count("drops", 4 << 12 | 1 << 3, 1)
+        .end(
+            "marking_by_colour",
+            "marked packets are counted by flow and colour when they arrive and when they leave",
+            &Bed::with(&[], vec![flow(FIRST, 5), flow(SECOND, 6)]),
+        )
+}
+
+/// Delay-marked packets that wait for more than 32,768 us: bin 15. One without the delay flag isn't binned. Every bin's
+/// edges stand in `tests/tables.rs`.
+fn delay() -> Case {
+    let marked = |delay| Data { dst: 2, ..with(Mark::hop_by_hop(FIRST, true, delay)) };
+    let sent = [marked(true), marked(false), marked(true)];
+    Story::primed()
+        .send(1, &sent)
+        .expect_forwarded(SLOW, &sent)
+        .count("marked", coloured(5, true), 3)
+        .count("marked_departed", coloured(5, true), 3)
+        .count("delay_bins", 5 << 4 | 15, 2)
+        .end(
+            "marking_delay_bins",
+            "delay-marked packets are counted in bins by their time in the queue",
+            &Bed::with(&[], vec![flow(FIRST, 5)]),
+        )
+}
+
+/// Marked at the entry: the first packet of the period for delay too. What carries a Hop-by-Hop header already, what
+/// enters elsewhere and what isn't the flow's stays as it is.
+fn entry() -> Case {
+    let plain = Data { dst: 2, ..plain() };
+    let other = Data { ports: (50001, 4791), ..plain };
+    let taken = Data { dst: 2, ..with(Mark { blank: true, ..Mark::hop_by_hop(0, false, false) }) };
+    let marked = |delay| Data { dst: 2, ..with(Mark::hop_by_hop(FIRST, false, delay)) };
+    let at_port_1 = edge(whole("ingress_port", 1, 9), MARKED_HERE, [1, FIRST.into(), LOG2_PERIOD]);
+    Story::primed()
+        .send(1, &[plain, plain, other, taken, plain])
+        .expect_forwarded(SLOW, &[marked(true), marked(false), other, taken, marked(false)])
+        .settle()
+        .send(3, &[plain])
+        .expect_forwarded(SLOW, &[plain])
+        .count("marked", coloured(7, false), 3)
+        .count("marked_departed", coloured(7, false), 3)
+        .count("delay_bins", 7 << 4 | 15, 1)
+        .end(
+            "marking_entry",
+            "at the measured domain's entry the option is inserted, one packet of a period is marked for delay",
+            &Bed::with(&[], vec![five_tuple(2), at_port_1]),
+        )
+}
+
+/// Taken off at the exit: a header that holds nothing else goes, in a longer one the option becomes padding.
+fn exit() -> Case {
+    let short = Mark::hop_by_hop(FIRST, true, false);
+    let long = Mark { octets: 16, ..short };
+    let marks = [
+        short,
+        long,
+        Mark { within: Where::Destination, ..short },
+        Mark { within: Where::Destination, ..long },
+    ];
+    let sent = marks.map(with);
+    let blank = |mark| with(Mark { blank: true, ..mark });
+    let seen = [plain(), blank(marks[1]), plain(), blank(marks[3])];
+    let elsewhere = Data { dst: 3, ..sent[0] };
+    let at_port_4 = edge(whole("egress_port", 4, 9), 5, [2, 0, 0]);
+    Story::new()
+        .send(1, &sent)
+        .expect_forwarded(4, &seen)
+        .settle()
+        .send(1, &[elsewhere])
+        .expect(3, elsewhere.forwarded())
+        .count("marked", coloured(5, true), 5)
+        .count("marked_departed", coloured(5, true), 5)
+        .end(
+            "marking_exit",
+            "at the measured domain's exit the option is removed, and only there",
+            &Bed::with(&[], vec![flow(FIRST, 5), at_port_4]),
+        )
+}
