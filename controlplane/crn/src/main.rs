@@ -3,6 +3,7 @@
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
 mod apply;
+mod bmv2_queues;
 mod controller_command;
 mod decode;
 mod graph;
@@ -21,6 +22,7 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::output::complain;
 use clap::{Parser, Subcommand};
 
 /// A programmable-switch Congestion Reporting Node: its simulator, its controller, its tools.
@@ -81,7 +83,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
             if !output::was_said(&report) {
-                eprintln!("{report:?}");
+                complain!("{report:?}");
             }
             ExitCode::FAILURE
         }
