@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use p4runtime::client::Address;
-
 use crate::client::{Observer, RequestError};
 use crate::desired::Desired;
 use crate::diff::{self, Change};
@@ -52,7 +50,7 @@ impl Plan {
 /// # Errors
 /// The switch can't be reached or refuses to be read.
 pub async fn plan(
-    address: &Address,
+    address: &str,
     device_id: u64,
     timeout: Duration,
     pipeline: &Pipeline,

@@ -3,7 +3,6 @@
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
 mod apply;
-mod bmv2_queues;
 mod controller_command;
 mod decode;
 mod graph;
@@ -22,7 +21,6 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use crate::output::complain;
 use clap::{Parser, Subcommand};
 
 /// A programmable-switch Congestion Reporting Node: its simulator, its controller, its tools.
@@ -83,7 +81,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
             if !output::was_said(&report) {
-                complain!("{report:?}");
+                eprintln!("{report:?}");
             }
             ExitCode::FAILURE
         }

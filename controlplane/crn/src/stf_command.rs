@@ -8,7 +8,6 @@ use softswitch::Program;
 use softswitch::runtime::Runtime;
 use softswitch::stf::{self, Options};
 
-use crate::output::say;
 use crate::program::Files;
 
 /// Arguments of `crn stf`.
@@ -44,14 +43,14 @@ pub fn run(args: &Args) -> Result<()> {
     let options = Options { priority_queues, ..Options::default() };
     let report = stf::run(&program, &text, &options).map_err(|error| miette!("{name}: {error}"))?;
     for line in &report.output {
-        say!("{line}");
+        println!("{line}");
     }
     if report.passed() {
-        say!("{name}: pass, {} packets in, {} out", report.sent, report.received);
+        println!("{name}: pass, {} packets in, {} out", report.sent, report.received);
         return Ok(());
     }
     for failure in &report.failures {
-        say!("{name}: {failure}");
+        println!("{name}: {failure}");
     }
     Err(miette!(
         "{} of the expectations in {name} {} not hold",

@@ -53,6 +53,8 @@ enum Neighbour {
 #[derive(Debug)]
 struct SwitchState {
     neighbours: BTreeMap<u16, (Neighbour, Link)>,
+    /// The host that is the gateway here, which takes the Rate Advice that would leave over a link between switches.
+    gateway: Option<(usize, Link)>,
     /// The departure that is planned for a port; an event at any other time is outdated.
     planned: BTreeMap<u16, Nanos>,
 }
@@ -79,6 +81,8 @@ pub struct Fabric<'a> {
     congested_at: Option<Nanos>,
     /// The first sender below its link's rate after that.
     cut_at: Option<Nanos>,
+    /// The first sender that took advice after that.
+    advised_at: Option<Nanos>,
     deliveries: Deliveries,
 }
 
@@ -112,7 +116,13 @@ impl<'a> Fabric<'a> {
                 };
                 neighbours.insert(port, (neighbour, link_of(topology, peer.link)?));
             }
-            switches.push(SwitchState { neighbours, planned: BTreeMap::new() });
+            let gateway = neighbours.values().find_map(|&(neighbour, link)| match neighbour {
+                Neighbour::Host(index) => {
+                    topology.hosts.values().nth(index)?.gateway_for.map(|_| (index, link))
+                }
+                Neighbour::Switch(..) => None,
+            });
+            switches.push(SwitchState { neighbours, gateway, planned: BTreeMap::new() });
         }
 
         let hosts = topology
@@ -156,6 +166,7 @@ impl<'a> Fabric<'a> {
             b_th: topology.profile(switch, *port, data_queue).map_or(0, |profile| profile.b_th),
             congested_at: None,
             cut_at: None,
+            advised_at: None,
             deliveries: Deliveries::new(workload.pairs.len()),
         };
         fabric.configure_ports();
@@ -277,8 +288,14 @@ impl<'a> Fabric<'a> {
                 HostEvent::Completed(transfer) => self.complete(transfer),
             }
         }
-        if self.congested_at.is_some() && self.cut_at.is_none() && self.hosts[host].is_slowed(now) {
-            self.cut_at = Some(now);
+        if self.congested_at.is_some() {
+            let host = &mut self.hosts[host];
+            if self.cut_at.is_none() && host.is_slowed(now) {
+                self.cut_at = Some(now);
+            }
+            if self.advised_at.is_none() && host.was_advised() {
+                self.advised_at = Some(now);
+            }
         }
         if let Some(at) = self.hosts[host].arm_timer(now) {
             self.events.push(at, Event::HostTimer { host });
@@ -315,6 +332,12 @@ impl<'a> Fabric<'a> {
         if let Some(frame) = departure.and_then(|departure| departure.packet)
             && let Some(&(neighbour, link)) = self.switches[switch].neighbours.get(&port)
         {
+            let (neighbour, link) = match (neighbour, self.switches[switch].gateway) {
+                (Neighbour::Switch(..), Some((gateway, link))) if self.is_own_advice(&frame) => {
+                    (Neighbour::Host(gateway), link)
+                }
+                _ => (neighbour, link),
+            };
             let at = now + link.serialisation(link::on_the_link(frame.len() as u64)) + link.delay;
             let event = match neighbour {
                 Neighbour::Host(host) => Event::AtHost { host, frame },
@@ -323,6 +346,15 @@ impl<'a> Fabric<'a> {
             self.events.push(at, event);
         }
         self.plan_departures(switch);
+    }
+
+    /// Whether a frame is Rate Advice of a switch: what a gateway on the way intercepts.
+    fn is_own_advice(&self, frame: &Packet) -> bool {
+        wire::frame::parse(frame.head()).is_ok_and(|parsed| {
+            let domain = &self.topology.domain;
+            parsed.datagram.destination_port == domain.ports.scone
+                && domain.crn_addresses.contains(&parsed.datagram.source)
+        })
     }
 
     /// After anything that may have put packets into queues: one pending event per port.
@@ -342,6 +374,11 @@ impl<'a> Fabric<'a> {
         if watched == switch {
             self.queue.record(now, sw.queue(port, queue).octets);
         }
+    }
+
+    /// Microseconds from the first dequeue above `B_th` to `at`.
+    fn after_congestion(&self, at: Option<Nanos>) -> Option<f64> {
+        Some((at? - self.congested_at?).0 as f64 / 1000.0)
     }
 
     fn outcome(mut self) -> Result<Outcome, RunError> {
@@ -374,10 +411,8 @@ impl<'a> Fabric<'a> {
                 utilisation: self.batches.utilisation(),
             },
             reaction: Reaction {
-                first_cut_us: self
-                    .congested_at
-                    .zip(self.cut_at)
-                    .map(|(above, cut)| (cut - above).0 as f64 / 1000.0),
+                first_cut_us: self.after_congestion(self.cut_at),
+                first_advice_us: self.after_congestion(self.advised_at),
             },
             steady: Steady {
                 queue_mean_octets: self.queue.mean(self.batches.steady()),

@@ -89,6 +89,9 @@ pub struct Reaction {
     /// From the first dequeue above `B_th` to the first sender whose rate fell below its link's, in microseconds; `null` where
     /// the queue stayed below or no sender has a rate.
     pub first_cut_us: Option<f64>,
+    /// From the same dequeue to the first sender that took advice, as Rate Advice or as a signal returned, in microseconds;
+    /// `null` where none did.
+    pub first_advice_us: Option<f64>,
 }
 
 /// What senders settle at; `null` in JSON where no batch got so far.

@@ -67,3 +67,39 @@ fn a_gateway_near_the_source_answers_at_once() {
     assert!(advised < 1000.0 + distance_us, "{advised} us");
     assert!(alone > 20_000.0, "{alone} us: DCQCN waits for the WAN");
 }
+
+/// Congestion behind the WAN: the gateway there presses back to the one near the senders, which advises them, a way over the WAN
+/// after the first dequeue above `B_th`.
+#[test]
+fn a_remote_gateway_presses_back_over_the_wan() {
+    let topology = load("scone-backpressure.yaml");
+    let [alone, advised] = compare(&topology);
+    advice_helps(&alone, &advised);
+    assert!(advised.bottleneck.utilisation > alone.bottleneck.utilisation, "{alone:#?}{advised:#?}");
+    let delay_us = |index: usize| topology.links[index].delay_ns as f64 / 1000.0;
+    let (distance_us, wan_us) = (delay_us(0), delay_us(3));
+    let reaction = advised.reaction;
+    assert!(reaction.first_cut_us.unwrap() < 1000.0 + distance_us + wan_us, "{reaction:?}");
+    assert_eq!(reaction.first_advice_us, reaction.first_cut_us, "it was the advice: {reaction:?}");
+    assert!(alone.reaction.first_cut_us.unwrap() > reaction.first_cut_us.unwrap(), "{alone:#?}");
+}
+
+/// Without the gateways the same advice goes to the senders directly; with one that serves nobody there it gets no further.
+#[test]
+fn advice_takes_the_gateways_way() {
+    let topology = load("scone-backpressure.yaml");
+    let mut astray = topology.clone();
+    let unserved = astray.hosts["gb"].gateway_for;
+    astray.hosts.get_mut("ga").unwrap().gateway_for = None;
+    let pipeline = Pipeline::built_in().unwrap();
+    let run = |topology: &Topology| {
+        sim::run(topology, &pipeline, Scheme::DcqcnAdvice, 1, &mut |_| {}).unwrap().summary
+    };
+    assert!(unserved.is_some());
+    assert_eq!(run(&astray).reaction.first_advice_us, None, "intercepted, and nobody to press back to");
+    let mut direct = astray;
+    direct.hosts.get_mut("gb").unwrap().gateway_for = None;
+    let direct = run(&direct).reaction.first_advice_us.unwrap();
+    let over_gateways = run(&topology).reaction.first_advice_us.unwrap();
+    assert!(direct < over_gateways && over_gateways < direct + 100.0, "{direct} and {over_gateways} us");
+}

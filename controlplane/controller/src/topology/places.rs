@@ -25,8 +25,6 @@ pub enum Origin {
     Policy(&'static str, usize),
     /// What `domain.reports` says.
     Reports,
-    /// A marked flow, by its place in `marking.flows`.
-    MarkedFlow(usize),
 }
 
 /// A line of a file.

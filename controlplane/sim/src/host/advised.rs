@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use controller::topology::{Scheme, Topology};
 use roce::{Endpoint, Received, TxPacket};
+use scone::bound::Approach;
 use scone::receiver::{Carrier, FeedbackForm, Receiver, ReceiverConfig, ReceiverQp};
 use scone::sender::{Sender, SenderConfig, SenderQp};
 use wire::scone::RateSignal;
@@ -39,6 +40,15 @@ pub fn rate_signal(topology: &Topology, scheme: Scheme) -> Option<RateSignal> {
     Some(RateSignal { extension_type, rate: MbitPerSec(0) })
 }
 
+/// How bounds follow advice, where the topology says.
+fn approach(topology: &Topology, approach: &mut Approach) {
+    let given = &topology.scone;
+    approach.step_interval = given.step_interval_ns.map_or(approach.step_interval, Nanos);
+    approach.step_percent = given.step_percent.unwrap_or(approach.step_percent);
+    approach.expiry = given.expiry_ns.map_or(approach.expiry, Nanos);
+    approach.release_percent = given.release_percent.or(approach.release_percent);
+}
+
 impl Advised {
     /// Machines that trust the topology's switches and take what the scheme takes.
     pub fn new(topology: &Topology, name: &str, nic: &Nic, scheme: Scheme) -> Result<Self, RunError> {
@@ -49,7 +59,9 @@ impl Advised {
         let reports = &topology.domain.reports;
         let floors = if scheme.takes_advice() {
             // Whoever doesn't take advice trusts no element.
-            config.elements = topology.domain.crn_addresses.iter().map(|&address| address.into()).collect();
+            let gateways = topology.hosts.values().filter(|host| host.gateway_for.is_some());
+            let switches = topology.domain.crn_addresses.iter().copied();
+            config.elements = switches.chain(gateways.map(|host| host.address)).map(IpAddr::from).collect();
             reports.rate_advice
         } else {
             reports.rate_signal.map(|(_, floor)| (0, floor))
@@ -57,6 +69,7 @@ impl Advised {
         if let Some((_, floor)) = floors {
             config.floor = BitPerSec(floor).mbit_per_sec().max(MbitPerSec(1));
         }
+        approach(topology, &mut config.approach);
         let refused = |error: scone::sender::ConfigError| RunError::Parameters {
             host: name.to_owned(),
             reason: error.to_string(),
@@ -140,6 +153,12 @@ impl Advised {
             // The queue pair exists: this host made it.
             let _ = roce.set_bound(qp, bound);
         }
+    }
+
+    /// Whether any advice was taken so far.
+    pub fn was_advised(&self) -> bool {
+        let stats = self.sender.stats();
+        stats.advice + stats.dedicated + stats.acks + stats.cnps > 0
     }
 
     /// When the machine wants to be called.

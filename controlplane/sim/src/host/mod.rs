@@ -4,6 +4,7 @@
 
 mod advised;
 mod credit;
+mod gateway;
 mod nic;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,7 @@ use controller::topology::Scheme;
 
 use advised::Advised;
 use credit::Credit;
+use gateway::Gate;
 use nic::Nic;
 
 /// Queue pairs of pair `i` are `FIRST_QP + 2 i` (scheduled) and the next (unscheduled), on both hosts.
@@ -67,6 +69,7 @@ pub struct Host {
     dcqcn: Option<dcqcn::Config>,
     rate_signal: Option<RateSignal>,
     advised: Option<Advised>,
+    gate: Option<Gate>,
     rdcc_port: u16,
     timer: Option<Nanos>,
     /// Queue pairs that this host sends on.
@@ -95,6 +98,7 @@ impl Host {
             if scheme.uses_credit() { Some(Credit::new(topology, name, &nic, scheme, seed)?) } else { None };
         let bounded = scheme.takes_advice() || scheme.takes_signals();
         let advised = if bounded { Some(Advised::new(topology, name, &nic, scheme)?) } else { None };
+        let gate = host.gateway_for.map(|served| Gate::new(topology, name, served)).transpose()?;
         let line_rate = BitPerSec(nic.uplink().0.rate_bps);
         Ok(Self {
             nic,
@@ -104,6 +108,7 @@ impl Host {
             dcqcn: scheme.uses_dcqcn().then(|| dcqcn::Config::new(line_rate)),
             rate_signal: advised::rate_signal(topology, scheme),
             advised,
+            gate,
             rdcc_port: topology.domain.ports.rdcc,
             timer: None,
             outgoing: Vec::new(),
@@ -128,6 +133,11 @@ impl Host {
         let roce = &mut self.roce;
         let mut slowed = |&qp: &u32| roce.rate(qp, now).ok().flatten().is_some_and(|rate| rate < line_rate);
         self.outgoing.iter().any(&mut slowed)
+    }
+
+    /// Whether the host took any advice so far.
+    pub fn was_advised(&self) -> bool {
+        self.advised.as_ref().is_some_and(Advised::was_advised)
     }
 
     /// Makes the queue pairs and the association of a pair of hosts.
@@ -215,10 +225,16 @@ impl Host {
     pub fn receive(&mut self, frame: &Packet, now: Nanos) {
         // What isn't ours or is broken is dropped, as a NIC does.
         let Ok(parsed) = frame::parse(frame.head()) else { return };
+        let from = SocketAddr::new(parsed.datagram.source.into(), parsed.datagram.source_port);
+        let port = parsed.datagram.destination_port;
+        if let Some(gate) = self.gate.as_mut().filter(|gate| gate.port() == port) {
+            gate.take_datagram(from, parsed.payload_head, now);
+            return;
+        }
         if parsed.datagram.destination != self.nic.address {
             return;
         }
-        if parsed.datagram.destination_port == wire::roce::UDP_PORT {
+        if port == wire::roce::UDP_PORT {
             let ce = parsed.datagram.ecn == Ecn::Ce;
             let source = parsed.datagram.source.into();
             if let Some(advised) = &mut self.advised {
@@ -230,8 +246,6 @@ impl Host {
             while self.roce.poll_completion().is_some() {}
             return;
         }
-        let from = SocketAddr::new(parsed.datagram.source.into(), parsed.datagram.source_port);
-        let port = parsed.datagram.destination_port;
         if let Some(credit) = self.credit.as_mut().filter(|credit| credit.port() == port) {
             credit.take_datagram(from, parsed.payload_head, now);
         } else if let Some(advised) = self.advised.as_mut().filter(|advised| advised.port() == port) {
@@ -288,6 +302,9 @@ impl Host {
         if let Some(advised) = &mut self.advised {
             advised.work(&mut self.nic, &mut self.roce, now);
         }
+        if let Some(gate) = &mut self.gate {
+            gate.work(&mut self.nic, now);
+        }
         if self.nic.is_free(now)
             && let Some(frame) = self.next_frame(now)
         {
@@ -317,6 +334,7 @@ impl Host {
             self.roce.poll_timeout(),
             self.credit.as_ref().and_then(Credit::poll_timeout),
             self.advised.as_ref().and_then(Advised::poll_timeout),
+            self.gate.as_ref().and_then(Gate::poll_timeout),
         ];
         // A machine that wants to be called at once is called a nanosecond later: time must move.
         let at = next.into_iter().flatten().min()?.max(now + Nanos(1));

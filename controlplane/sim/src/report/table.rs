@@ -76,8 +76,11 @@ static COLUMNS: [Column; 13] = [
     },
     Column { heading: "drops", cell: |s| thousands(s.bottleneck.drops), shown: always },
     Column {
-        heading: "first cut\nafter, us",
-        cell: |s| s.reaction.first_cut_us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}")),
+        heading: "first cut/\nadvice, us",
+        cell: |s| {
+            let micros = |us: Option<f64>| us.map_or_else(|| "-".to_owned(), |us| format!("{us:.1}"));
+            format!("{}/{}", micros(s.reaction.first_cut_us), micros(s.reaction.first_advice_us))
+        },
         shown: rates,
     },
     Column { heading: "rate\nadvice", cell: |s| thousands(s.reports.rate_advice), shown: rates },
