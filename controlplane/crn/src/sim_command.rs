@@ -80,17 +80,14 @@ struct Comparison {
 impl Comparison {
     fn new(topology: Topology, outcomes: Vec<Outcome>) -> Self {
         let description = topology.workloads.first().map_or_else(String::new, |workload| {
+            let senders: BTreeSet<_> = workload.pairs.iter().map(|(sender, _)| sender).collect();
             let receivers: BTreeSet<_> = workload.pairs.iter().map(|(_, receiver)| receiver).collect();
             let messages: Vec<_> = workload.messages.iter().map(message).collect();
             format!(
-                "{} senders to {}, {} batches of {} each; figures of the queue at {}",
-                workload.pairs.len(),
-                if receivers.len() == 1 {
-                    "1 receiver".to_owned()
-                } else {
-                    format!("{} receivers", receivers.len())
-                },
-                workload.batches,
+                "{} to {}, {} of {} each; figures of the queue at {}",
+                count(senders.len(), "sender", "senders"),
+                count(receivers.len(), "receiver", "receivers"),
+                count(workload.batches as usize, "batch", "batches"),
                 messages.join(" and "),
                 workload.bottleneck,
             )
@@ -106,6 +103,10 @@ impl Comparison {
             picture,
         }
     }
+}
+
+fn count(number: usize, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
 }
 
 fn message(shape: &MessageShape) -> String {

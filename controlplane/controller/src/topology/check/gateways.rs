@@ -37,7 +37,7 @@ pub(super) fn scone(raw: Option<&raw::Scone>, problems: &mut Problems) -> SconeP
         let given = time?;
         if given.value.get() == 0 {
             problems.push(
-                Problem::error("topology::scone", format!("a {key} of 0 would never end"))
+                Problem::error("topology::scone", format!("{key} of 0 would never end"))
                     .at(given.span, "")
                     .hint("write a time above 0, as in 50us"),
             );
