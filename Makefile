@@ -11,8 +11,8 @@ help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
 	@echo "make test             all tests that need nothing but Rust; those for absent targets are listed as absent"
 	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
-	@echo "make bench            speed of the controller at scale, of the codes beside ISA-L, and of softswitch"
-	@echo "make soak             10^8 packets through softswitch without a single allocation (minutes)"
+	@echo "make bench            speed of the controller at scale, of RDCC's receiver, of the codes beside ISA-L, and of softswitch"
+	@echo "make soak             10^8 packets through softswitch without a single allocation; 10^8 steps of RDCC's machines (minutes)"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
@@ -34,6 +34,7 @@ loom:
 
 bench:
 	$(CARGO) run --locked --release -p controller --example scale
+	$(CARGO) run --locked --release -p rdcc --example control_rate
 	$(CARGO) bench --locked -p admission
 	$(CARGO) run --locked --release -p admission --features enabled --example least
 	$(CARGO) run --locked --release -p crem --example isal
@@ -41,6 +42,7 @@ bench:
 
 soak:
 	ALLOCATION_PACKETS=100000000 $(CARGO) test --locked --release -p softswitch --test allocations
+	RDCC_SOAK_STEPS=100000000 $(CARGO) test --locked --release -p rdcc --test hostile -- --nocapture
 
 lint:
 	$(CARGO) fmt --all --check

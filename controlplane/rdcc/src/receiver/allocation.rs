@@ -14,6 +14,10 @@ const QUANTUM_DIVISOR: u64 = 16;
 const LARGEST_QUANTUM: u64 = 4;
 /// Ours: the credit clock lets this many Credit Units follow at once.
 const CLOCK_BURST_UNITS: u64 = 4;
+/// Ours: first grants may go ahead of the credit clock by this part of `G_s`, ...
+const NEWCOMERS_DIVISOR: u64 = 4;
+/// ... which is given back at this part of the link's rate.
+const NEWCOMERS_REFILL: u64 = 4;
 /// A message starts with all but 1/8 of its share: with half of it, the last of a few short messages lags behind.
 const WORTH_WAITING: u64 = 8;
 /// Ours: a message gets credit again when a quarter of its window is free; with half of it, a window of a few Credit
@@ -40,15 +44,18 @@ impl Receiver {
     /// Gives credit as long as somebody wants it and budget, link and rates allow.
     pub(super) fn allocate(&mut self, now: Nanos) {
         self.clock_blocks_until = None;
-        while let Some(&turn) = self.ready.first() {
+        while let Some(&first) = self.ready.first() {
             let burst = self.link_time(CLOCK_BURST_UNITS * self.unit());
             let opens = self.credit_clock.saturating_sub(burst);
-            if opens > now {
+            let waits = opens > now;
+            let newcomer = self.newcomer_beside(&first).filter(|_| waits && self.newcomers_open(now));
+            let Some(turn) = newcomer.or((!waits).then_some(first)) else {
                 self.clock_blocks_until = Some(opens);
                 return;
-            }
+            };
             let Some(message) = self.inbound(turn.slot) else {
                 self.ready.remove(&turn);
+                self.newcomers.remove(&turn);
                 continue;
             };
             // What a reclaimed grant gave revives with any new one, so all of it is charged again.
@@ -76,8 +83,22 @@ impl Receiver {
             }
             let Some(held) = self.rate_for(turn.slot, now) else { return };
             let limit = self.limit_after(turn.slot, fresh);
-            self.grant(turn.slot, limit, held, now);
+            self.grant(turn.slot, limit, held, newcomer.is_some(), now);
         }
+    }
+
+    /// A message that never had a grant and is as urgent as the first in line.
+    fn newcomer_beside(&self, first: &Turn) -> Option<Turn> {
+        self.newcomers.first().filter(|turn| turn.is_as_urgent_as(first)).copied()
+    }
+
+    /// How long the link takes for what newcomers may get ahead of the credit clock.
+    fn newcomers_lead(&self) -> Nanos {
+        Nanos(self.link_time(self.budget.scheduled_limit() / NEWCOMERS_DIVISOR).0 * NEWCOMERS_REFILL)
+    }
+
+    fn newcomers_open(&self, now: Nanos) -> bool {
+        self.newcomer_clock.saturating_sub(self.newcomers_lead()) <= now
     }
 
     //= RDCC, Security Considerations: fe355f68
@@ -184,15 +205,15 @@ impl Receiver {
         (rate >= least).then_some(Held { rate, slack: target.slack })
     }
 
-    /// Issues a grant up to `limit`.
-    fn grant(&mut self, slot: u32, limit: u64, held: Held, now: Nanos) {
+    /// Issues a grant up to `limit`; `ahead` of the credit clock if it is the first one.
+    fn grant(&mut self, slot: u32, limit: u64, held: Held, ahead: bool, now: Nanos) {
         let Some(message) = self.inbound_mut(slot) else { return };
         let from = message.issued.max(message.base());
         let fresh = limit.saturating_sub(from);
         if fresh > 0 && message.probe.is_none() {
             // The first of the fresh octets goes when the credit held before is used up at the sender's pace.
-            let ahead = message.scheduled.saturating_mul(8000) / held.rate.max(1);
-            message.probe = Some((from + 1, now, Nanos(ahead)));
+            let held_before = message.scheduled.saturating_mul(8000) / held.rate.max(1);
+            message.probe = Some((from + 1, now, Nanos(held_before)));
         }
         message.issued = message.issued.max(limit);
         message.live = true;
@@ -204,10 +225,16 @@ impl Receiver {
         message.service += (fresh << 8) / weight;
         if let Some(turn) = turn {
             self.ready.remove(&turn);
+            self.newcomers.remove(&turn);
         }
         self.served[class] = self.served[class].max(start);
         self.stats.credit_granted += fresh;
-        self.credit_clock = self.credit_clock.max(now) + self.link_time(fresh);
+        let time = self.link_time(fresh);
+        if ahead {
+            self.newcomer_clock = self.newcomer_clock.max(now) + Nanos(time.0 * NEWCOMERS_REFILL);
+        } else {
+            self.credit_clock = self.credit_clock.max(now) + time;
+        }
         self.recount(slot);
         self.hold(slot, held);
         self.send_grant(slot, now);
@@ -343,12 +370,17 @@ impl Receiver {
         message.service = message.service.max(self.served[usize::from(class.min(7))]);
         let turn = Turn { class, deadline: message.deadline, service: message.service, slot };
         message.turn = Some(turn);
+        let newcomer = message.issued == 0;
         self.ready.insert(turn);
+        if newcomer {
+            self.newcomers.insert(turn);
+        }
     }
 
     pub(super) fn unready(&mut self, slot: u32) {
         if let Some(turn) = self.inbound_mut(slot).and_then(|message| message.turn.take()) {
             self.ready.remove(&turn);
+            self.newcomers.remove(&turn);
         }
     }
 

@@ -21,6 +21,13 @@ pub(super) struct Turn {
     pub(super) slot: u32,
 }
 
+impl Turn {
+    /// Whether neither class nor deadline puts the other one first.
+    pub(super) fn is_as_urgent_as(&self, other: &Self) -> bool {
+        (self.class, self.deadline) <= (other.class, other.deadline)
+    }
+}
+
 /// A message announced by `CREDIT_REQUEST` and not complete.
 #[derive(Debug)]
 #[expect(

@@ -7,7 +7,9 @@
 //! - **How much**: whole Credit Units, a few at a time, up to a message's share of `G_s`: its rate's share of the link.
 //! - **When**: credit is issued no faster than the link can take the data that it brings (`credit_clock`), so that an
 //!   idle receiver doesn't give its whole budget to whoever asks first; and as long as `G_s` has room. Both are
-//!   looked at on every arrival, so that the credit of a finished message goes to the others at once.
+//!   looked at on every arrival, so that the credit of a finished message goes to the others at once. First grants may go
+//!   ahead of the clock by a part of `G_s`: messages that start together then start at once, each at its share of the
+//!   link, and none runs out of credit before its second grant's turn.
 //! - **At what rate**: the fair share of the link among the messages that are active, plus what capped senders leave of theirs,
 //!   within the sender's cap. The sum of the rates in force stays within the link; to make room, the largest is lowered by a
 //!   refreshing grant. With more messages than `R_min` fit into the link, the rest waits in turn.
@@ -98,6 +100,10 @@ pub struct Receiver {
     budget: Budget,
     shares: Shares,
     ready: BTreeSet<Turn>,
+    /// Those of them that never had a grant: the first one may go ahead of the credit clock.
+    newcomers: BTreeSet<Turn>,
+    /// When what newcomers got ahead of the credit clock is given back.
+    newcomer_clock: Nanos,
     /// By class: the service that the message served last had.
     served: [u64; 8],
     /// When the link has taken all data that credit was issued for, at exactly its capacity.
@@ -144,6 +150,8 @@ impl Receiver {
             budget: Budget::new(config.budget.0, config.unscheduled_budget.0),
             shares: Shares::new(u64::from(config.payload_capacity().0)),
             ready: BTreeSet::new(),
+            newcomers: BTreeSet::new(),
+            newcomer_clock: Nanos(0),
             served: [0; 8],
             credit_clock: Nanos(0),
             clock_blocks_until: None,
