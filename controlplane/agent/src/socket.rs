@@ -62,10 +62,17 @@ pub struct Arrived<'a> {
     pub socket: usize,
     /// Where it comes from.
     pub from: SocketAddrV4,
-    /// Whether a router marked it: ECN's Congestion Experienced.
-    pub ce: bool,
+    /// DSCP and ECN, the whole octet of the IPv4 header.
+    pub tos: u8,
     /// The UDP payload.
     pub octets: &'a [u8],
+}
+
+impl Arrived<'_> {
+    /// Whether a router marked it: ECN's Congestion Experienced.
+    pub const fn ce(&self) -> bool {
+        self.tos & CE == CE
+    }
 }
 
 /// A datagram to send.
@@ -171,7 +178,7 @@ impl Buffers {
         mut take: impl FnMut(&Arrived<'_>),
     ) -> io::Result<usize> {
         let Self { datagrams, receive, .. } = self;
-        let mut got: Vec<(usize, SocketAddrV4, bool)> = Vec::with_capacity(BATCH);
+        let mut got: Vec<(usize, SocketAddrV4, u8)> = Vec::with_capacity(BATCH);
         let outcome = socket.udp.try_io(Interest::READABLE, || {
             let mut slices: Vec<[IoSliceMut<'_>; 1]> =
                 datagrams.iter_mut().map(|datagram| [IoSliceMut::new(datagram)]).collect();
@@ -183,7 +190,7 @@ impl Buffers {
                 let from = message.address.filter(|_| whole).map(SocketAddrV4::from);
                 let octets = if from.is_some() { message.bytes } else { 0 };
                 let from = from.unwrap_or(SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, 0));
-                got.push((octets, from, marked.is_some_and(|tos| tos & CE == CE)));
+                got.push((octets, from, marked.unwrap_or_default()));
             }
             Ok(())
         });
@@ -193,11 +200,11 @@ impl Buffers {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(0),
             Err(error) => return Err(error),
         }
-        for (datagram, &(octets, from, ce)) in self.datagrams.iter().zip(&got) {
+        for (datagram, &(octets, from, tos)) in self.datagrams.iter().zip(&got) {
             if let Some(octets) = datagram.get(..octets)
                 && from.port() != 0
             {
-                take(&Arrived { socket: number, from, ce, octets });
+                take(&Arrived { socket: number, from, tos, octets });
             }
         }
         Ok(got.len())

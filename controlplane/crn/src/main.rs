@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 
+mod agent_command;
 mod apply;
 mod controller_command;
 mod decode;
@@ -55,6 +56,8 @@ enum Command {
     Schema,
     /// Run a packet test (P4's Simple Test Framework) on the embedded switch
     Stf(stf_command::Args),
+    /// Run an endpoint of one host on real sockets
+    Agent(Box<agent_command::Args>),
     /// Run the embedded switch on network interfaces, in BMv2's place
     Switch(Box<switch::Args>),
 }
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         Command::Stf(args) => stf_command::run(&args),
+        Command::Agent(args) => agent_command::run(&args),
         Command::Switch(args) => switch::run(*args),
     };
     match result {

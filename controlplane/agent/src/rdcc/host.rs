@@ -355,6 +355,7 @@ impl Machine for Host {
         timers.into_iter().flatten().min()
     }
 
+    //= RDCC, Operational Considerations: ed7a99d6
     fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
         while let Some(permit) = self.sender.as_mut().and_then(|sender| sender.poll_send(now)) {
             let class = usize::from(permit.class.min(7));

@@ -21,7 +21,7 @@ pub mod workload;
 
 pub use event::{Event, Observer};
 pub use host::Host;
-pub use run::{RunError, run};
+pub use run::{RunError, Shared, run};
 pub use settings::{Given, Role, Settings, SettingsError};
 pub use summary::Summary;
 pub use workload::{MessageShape, Workload};

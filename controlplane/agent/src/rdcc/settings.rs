@@ -233,10 +233,12 @@ fn as_the_file_says(receiver: &mut ReceiverConfig, topology: &Topology) {
     receiver.d_max = Nanos(file.max_delay_ns);
 }
 
+/// What is given; what isn't stays as it is.
+fn set<T: Copy>(place: &mut T, value: Option<T>) {
+    *place = value.unwrap_or(*place);
+}
+
 fn as_given(receiver: &mut ReceiverConfig, given: &Given) {
-    fn set<T: Copy>(place: &mut T, value: Option<T>) {
-        *place = value.unwrap_or(*place);
-    }
     if let (Some(budget), None) = (given.budget, given.unscheduled_budget) {
         // The guidance's parts of another G.
         receiver.unscheduled_budget = receiver.unscheduled_budget.min(Octets(budget.0 / 4));

@@ -136,6 +136,7 @@ impl From<ReceiverStats> for Counters {
             counter("parameter_updates", "Parameter updates sent", stats.parameter_updates),
             counter("grants", "CREDIT_GRANTs sent", stats.grants),
             counter("refreshes", "Grants that only refreshed lifetime and rate", stats.refreshes),
+            counter("pool_grants", "Grants for pools, refreshes included", stats.pool_grants),
             counter("reports_heard", "Congestion reports acted on", stats.reports_heard),
             counter("reports_ignored", "Congestion reports ignored", stats.reports_ignored),
             counter("ce_octets", "Octets marked Congestion Experienced", stats.ce_octets),

@@ -147,12 +147,12 @@ impl Opaque {
             let octets = u32::try_from(octets).unwrap_or(u32::MAX);
             told.stats.received_packets += 1;
             told.stats.received_octets += u64::from(octets);
-            told.stats.marked_octets += if arrived.ce { u64::from(octets) } else { 0 };
+            told.stats.marked_octets += if arrived.ce() { u64::from(octets) } else { 0 };
             told.arrivals.push_back(Arrival::Opaque(OpaqueArrival {
                 from: from.into(),
                 binding_value: head.value,
                 octets,
-                ce: arrived.ce,
+                ce: arrived.ce(),
                 source_port: arrived.from.port(),
             }));
         }

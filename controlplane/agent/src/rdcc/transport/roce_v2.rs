@@ -132,7 +132,7 @@ impl RoceV2 {
             return;
         };
         let octets = arrived.octets;
-        if state.endpoint.handle_packet(from.into(), octets, octets.len(), arrived.ce, now).is_err() {
+        if state.endpoint.handle_packet(from.into(), octets, octets.len(), arrived.ce(), now).is_err() {
             told.stats.refused_packets += 1;
         }
         while let Some(received) = state.endpoint.poll_receive() {

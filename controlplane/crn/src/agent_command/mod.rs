@@ -1,0 +1,120 @@
+//! `crn agent`: an endpoint of one host, on real sockets.
+
+mod args;
+mod http;
+mod print;
+
+use std::sync::{Arc, Mutex};
+
+use agent::rdcc::{Observer, Role, Settings, Workload, run as run_host};
+use clap::Subcommand;
+use controller::topology::Topology;
+use miette::{Context as _, IntoDiagnostic as _, Result, miette};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::output;
+use args::{Common, Load};
+use print::Printer;
+
+/// Arguments of `crn agent`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    agent: Agent,
+}
+
+#[derive(Subcommand)]
+enum Agent {
+    /// Receive messages under RDCC: grant credit, hear congestion reports; ends on an interrupt
+    RdccReceiver(Common),
+    /// Send messages under RDCC, in batches; ends when all have ended
+    RdccSender {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        load: Load,
+    },
+    /// Send and receive, on the one RDCC port; ends on an interrupt
+    Rdcc {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        load: Load,
+    },
+}
+
+/// Runs the command.
+pub fn run(args: &Args) -> Result<()> {
+    match &args.agent {
+        Agent::RdccReceiver(common) => host(common, Role::Receiver, &Load::default()),
+        Agent::RdccSender { common, load } => host(common, Role::Sender, load),
+        Agent::Rdcc { common, load } => host(common, Role::Both, load),
+    }
+}
+
+fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
+    let topology = common.topology.as_deref().map(output::load).transpose()?;
+    let place = topology.as_ref().zip(common.host.as_deref());
+    let settings = Settings::new(place, &common.given(), common.carrier()).into_diagnostic()?;
+    let workload = if role.sends() { workload(load, place)? } else { Workload::default() };
+    if role == Role::Sender && workload.to.is_empty() {
+        return Err(miette!(
+            help = "give --to, or a topology with a workload in which the host sends",
+            "there is nobody to send to"
+        ));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()?;
+    let printer = Arc::new(Mutex::new(Printer::new(common.json, common.grants)));
+    let summary = runtime.block_on(async {
+        let shared = agent::rdcc::Shared::default();
+        if let Some(address) = common.listen {
+            let listener = TcpListener::bind(address)
+                .await
+                .into_diagnostic()
+                .wrap_err_with(|| format!("can't listen at {address}"))?;
+            tokio::spawn(http::serve(listener, Arc::clone(&shared)));
+        }
+        let stop = interrupted()?;
+        let observe: Observer = {
+            let printer = Arc::clone(&printer);
+            Box::new(move |now, event| print::with(&printer, |printer| printer.event(now, event)))
+        };
+        run_host(settings, role, workload, observe, shared, stop).await.into_diagnostic()
+    })?;
+    print::with(&printer, |printer| printer.summary(&summary));
+    match summary.messages.filter(|messages| messages.aborted > 0) {
+        Some(messages) => {
+            Err(miette!("{} of {} messages weren't delivered", messages.aborted, messages.submitted))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What to send: what the command line says, and where it says nothing, the topology's workload for this host.
+fn workload(load: &Load, place: Option<(&Topology, &str)>) -> Result<Workload> {
+    let mut workload =
+        place.map_or_else(Workload::default, |(topology, host)| args::workload_of(topology, host));
+    if !load.to.is_empty() {
+        let address = |name: &String| args::address(name, place.map(|(topology, _)| topology));
+        workload.to = load.to.iter().map(address).collect::<Result<_>>()?;
+    }
+    if !load.messages.is_empty() {
+        workload.messages = load.messages.iter().map(|message| message.0).collect();
+    }
+    workload.batches = load.batches.unwrap_or(workload.batches.max(1));
+    workload.gap = load.gap.map_or(workload.gap, |gap| gap.0);
+    Ok(workload)
+}
+
+/// Waits for Ctrl-C or a request to terminate; listens for them from now on.
+fn interrupted() -> Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt()).into_diagnostic()?;
+    let mut terminate = signal(SignalKind::terminate()).into_diagnostic()?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}

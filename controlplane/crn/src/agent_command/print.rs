@@ -1,0 +1,138 @@
+//! What `crn agent` prints: a line for everything that happens, for people or as JSON, and the figures at the end.
+
+use std::io::{self, Write as _};
+use std::sync::{Mutex, PoisonError};
+
+use agent::rdcc::summary::Counters;
+use agent::rdcc::{Event, Summary};
+use serde_json::{Value, json};
+use wire::units::Nanos;
+
+/// Prints events and figures to standard output.
+pub struct Printer {
+    json: bool,
+    grants: bool,
+}
+
+/// Prints with a printer that several hold.
+pub fn with(printer: &Mutex<Printer>, print: impl FnOnce(&Printer) -> io::Result<()>) {
+    // Whoever read the output has gone: the agent goes on, its figures are in the exit code.
+    let _ = print(&printer.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+impl Printer {
+    /// `grants`: whether every grant is printed too.
+    pub fn new(json: bool, grants: bool) -> Self {
+        Self { json, grants }
+    }
+
+    /// Something happened.
+    pub fn event(&self, now: Nanos, event: &Event) -> io::Result<()> {
+        if matches!(event, Event::Grant { .. }) && !self.grants {
+            return Ok(());
+        }
+        let mut out = io::stdout().lock();
+        if self.json {
+            let mut value = serde_json::to_value(event)?;
+            if let Value::Object(fields) = &mut value {
+                fields.insert("at".to_owned(), json!(now.0 as f64 / 1000.0));
+            }
+            writeln!(out, "{value}")?;
+        } else {
+            writeln!(out, "{:>12.6} s  {}", now.0 as f64 / 1e9, told(event))?;
+        }
+        out.flush()
+    }
+
+    /// The figures at the end.
+    pub fn summary(&self, summary: &Summary) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if self.json {
+            let mut value = serde_json::to_value(summary)?;
+            if let Value::Object(fields) = &mut value {
+                fields.insert("event".to_owned(), json!("summary"));
+            }
+            writeln!(out, "{value}")?;
+            return out.flush();
+        }
+        if let Some(messages) = &summary.messages {
+            writeln!(
+                out,
+                "{} of {} messages done in {} batches, {} octets, {:.1} Mbit/s while sending",
+                messages.done, messages.submitted, messages.batches, messages.octets, messages.goodput
+            )?;
+            let completion = messages.completion;
+            writeln!(
+                out,
+                "completion: median {:.0} us, 99th percentile {:.0} us, longest {:.0} us",
+                completion.p50, completion.p99, completion.max
+            )?;
+        }
+        let parts = [
+            ("sender", summary.sender.as_ref()),
+            ("receiver", summary.receiver.as_ref()),
+            ("transport", Some(&summary.transport)),
+            ("datagrams", Some(&summary.datagrams)),
+        ];
+        for (name, counters) in parts {
+            if let Some(counters) = counters {
+                writeln!(out, "{name}: {}", listed(counters))?;
+            }
+        }
+        out.flush()
+    }
+}
+
+/// The counters that aren't zero.
+fn listed(counters: &Counters) -> String {
+    let counters = counters.0.iter().filter(|counter| counter.value > 0);
+    let listed: Vec<String> = counters.map(|counter| format!("{} {}", counter.name, counter.value)).collect();
+    if listed.is_empty() { "nothing".to_owned() } else { listed.join(", ") }
+}
+
+fn told(event: &Event) -> String {
+    match event {
+        Event::Started { address, rdcc_port, data_port, source_ports: [scheduled, unscheduled] } => format!(
+            "{address}: RDCC on port {rdcc_port}, data to port {data_port}, from {scheduled} and {unscheduled}"
+        ),
+        Event::AssociationUp { peer, unscheduled_limit: Some(limit), credit_unit: Some(unit) } => {
+            format!("association with {peer}: U {limit}, Credit Unit {unit}")
+        }
+        Event::AssociationUp { peer, .. } => format!("association with {peer}"),
+        Event::AssociationLost { peer } => format!("{peer} lost its state; associating again"),
+        Event::AssociationFailed { peer, refused: true } => format!("{peer} refused the association"),
+        Event::AssociationFailed { peer, .. } => format!("{peer} doesn't answer"),
+        Event::Grant { peer, limit, rate, pool: true, .. } => {
+            format!("grant {peer} pool: up to {limit} at {rate} Mbit/s")
+        }
+        Event::Grant { peer, message, limit, rate, .. } => {
+            format!("grant {peer} message {message}: up to {limit} at {rate} Mbit/s")
+        }
+        Event::Report {
+            from, source, destination, depth, threshold, degree, suggested_rate, heard, ..
+        } => {
+            let heard = if *heard { "" } else { ", ignored" };
+            format!(
+                "report of {} about {source} to {destination}: queue {depth} of {threshold}, degree {degree}, \
+                 suggests {suggested_rate} Mbit/s{heard}",
+                from.ip()
+            )
+        }
+        Event::SenderStatus { peer, unused, level, suggested_rate } => {
+            format!("status {peer}: {unused} octets unused, level {level}, suggests {suggested_rate} Mbit/s")
+        }
+        Event::MessageDone { peer, message, octets, took } => {
+            let octets = octets.map_or_else(String::new, |octets| format!(", {octets} octets"));
+            let took = took.map_or_else(String::new, |took| format!(" in {took:.0} us"));
+            format!("done {peer} message {message}{octets}{took}")
+        }
+        Event::MessageAborted { peer, message, reason } => {
+            format!("aborted {peer} message {message}: {reason}")
+        }
+        Event::BeyondCredit { peer, message, octets } => {
+            format!("{peer} sent {octets} octets beyond its credit in message {message}")
+        }
+        Event::BatchDone { batch, took } => format!("batch {batch} done in {took:.0} us"),
+        Event::Stopping => "stopping".to_owned(),
+    }
+}
