@@ -220,12 +220,72 @@ fn epochs_of_long_intervals_neither_end_at_once_nor_last_for_ever() {
             bench.drain();
         }
         assert_eq!(current(bench.register("flow_counts")), 16, "{interval}");
-        bench.now_ns += epoch_us * 1000;
+        // The clock is at 160 us of the epoch, and each packet enters 10 us after the one before.
+        let begun = bench.register("flow_epoch") >> 16;
+        let at = |age: u64| (begun + age) * 1000 - 10_000;
+        bench.now_ns = at(epoch_us);
+        bench.enters(&flow(16));
+        assert_eq!(bench.register("flow_counts"), 17 << 16, "{interval}: an epoch lasts that long");
+        bench.now_ns = at(epoch_us + 1);
         bench.enters(&flow(0));
-        assert_eq!(bench.register("flow_counts"), 1 << 16 | 16, "{interval}: a new epoch after a full one");
-        bench.now_ns += 2 * epoch_us * 1000 + 1_000_000;
+        assert_eq!(bench.register("flow_counts"), (1 << 16) + 17, "{interval}: and not longer");
+        let begun = bench.register("flow_epoch") >> 16;
+        bench.now_ns = (begun + 2 * epoch_us + 1) * 1000 - 10_000;
         bench.enters(&flow(0));
         assert_eq!(bench.register("flow_counts"), 1 << 16, "{interval}: after silence nothing is known");
+    }
+}
+
+/// An epoch ends with its 4,096th packet.
+#[test]
+fn an_epoch_has_so_many_packets_and_not_one_more() {
+    let mut bench = Bench::new(&Bed { report_interval: 10_000_000, ..Bed::default() });
+    let flow = |flow: u16| Data { ports: (0xc000 + flow, 4791), ..Data::scheduled(64) };
+    for number in 0..4096 {
+        bench.enters(&flow(number % 8));
+        bench.drain();
+    }
+    assert_eq!(bench.register("flow_counts"), 8 << 16);
+    bench.enters(&flow(0));
+    assert_eq!(bench.register("flow_counts"), (1 << 16) + 8);
+}
+
+/// RDCC, CREM and SCONE: at most one report per interval, so none after exactly one: the clock counts whole microseconds, and
+/// a difference of n can be a little less than n.
+#[test]
+fn an_interval_is_over_after_it_and_not_with_it() {
+    const INTERVAL_US: u64 = 500;
+    let interval = u32::try_from(INTERVAL_US).unwrap();
+    let more = vec![
+        entries::path_report(interval),
+        entries::rate_advice(interval, 0),
+        entries::source_rate(0, (0, 0), 5),
+    ];
+    let reports = |bench: &mut Bench, kind: u64| {
+        let counter = bench.switch().program().counter("reports_sent").unwrap();
+        bench.switch().counter(counter, kind << 12 | QUEUE).unwrap().packets
+    };
+    // What is refused, what is advised, what is reported because it leaves another one behind.
+    let refused = Data::roce(1400, 7, 1);
+    let advised = Data::roce(100, 7, 1);
+    let congested = Data::unscheduled(64);
+    for (kind, data, behind) in [(2, refused, false), (3, advised, false), (1, congested, true)] {
+        let bed =
+            Bed { b_th: 50, q_max: 1000, report_interval: interval, more: more.clone(), ..Bed::default() };
+        let bed = if behind { Bed { more: Vec::new(), ..bed } } else { bed };
+        let mut bench = Bench::new(&bed);
+        let once = |bench: &mut Bench, at_us: u64| {
+            bench.now_ns = 1_000_000_000 + at_us * 1000 - if behind { 20_000 } else { 10_000 };
+            bench.enters(&data);
+            if behind {
+                bench.enters(&data);
+            }
+            bench.drain();
+            reports(bench, kind)
+        };
+        assert_eq!(once(&mut bench, 1000), 1, "kind {kind}");
+        assert_eq!(once(&mut bench, 1000 + INTERVAL_US), 1, "kind {kind}: with it");
+        assert_eq!(once(&mut bench, 1000 + INTERVAL_US + 1), 2, "kind {kind}: after it");
     }
 }
 

@@ -46,7 +46,7 @@ fn run(json: &Path, steps: &[(usize, Step)]) -> Result<Vec<Failure>, TargetError
         cli,
         expected,
         frames: Frames::new(),
-        last_port: None,
+        queues_stand: false,
         unsettled: false,
         failures: Vec::new(),
     };
@@ -69,8 +69,8 @@ struct Play {
     cli: Cli,
     expected: BTreeMap<u16, Vec<Expected>>,
     frames: Frames,
-    /// Where the last packet entered.
-    last_port: Option<u16>,
+    /// Whether the test has given a queue a rate.
+    queues_stand: bool,
     /// Whether packets have entered since the last settling.
     unsettled: bool,
     failures: Vec<Failure>,
@@ -80,8 +80,9 @@ impl Play {
     fn step(&mut self, line: usize, step: &Step) -> Result<(), TargetError> {
         match step {
             Step::Packet { port, octets } => {
-                // The switch reads its interfaces in no order.
-                if self.last_port.replace(*port).is_some_and(|last| last != *port) {
+                // Between interfaces and between queues the switch keeps no order: where nothing is to wait, one packet
+                // after the other goes all the way.
+                if !self.queues_stand {
                     self.wait()?;
                 }
                 self.unsettled = true;
@@ -97,6 +98,7 @@ impl Play {
         }
         match step {
             Step::Cli(command) => {
+                self.queues_stand |= command.starts_with("set_queue_rate");
                 self.cli.run(command)?;
             }
             Step::Counter { counter, index, check } => {

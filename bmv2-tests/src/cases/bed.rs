@@ -39,6 +39,8 @@ pub struct Bed {
     pub most_flows: u128,
     /// Whether `reporter` is set.
     pub reporter: bool,
+    /// Its IPv4 address; all 0: nothing is reported about IPv4.
+    pub reporter_ipv4: [u8; 4],
     /// Its IPv6 address; 0: nothing is reported about IPv6.
     pub reporter_ipv6: u128,
     /// Ports inside the domain.
@@ -68,6 +70,7 @@ impl Default for Bed {
             degrees: Vec::new(),
             most_flows: 8,
             reporter: true,
+            reporter_ipv4: REPORTER_ADDRESS,
             reporter_ipv6: REPORTER_ADDRESS_6,
             trusted: (1..=HOSTS).collect(),
             depth_packets: 1000,
@@ -123,7 +126,7 @@ impl Bed {
         entries.extend((1..=self.most_flows).map(share));
         entries.push(Entry::CloneSession { id: CLONE_SESSION, port: CLONE_PORT });
         if self.reporter {
-            let address = u32::from_be_bytes(REPORTER_ADDRESS);
+            let address = u32::from_be_bytes(self.reporter_ipv4);
             let ports = [RDCC_PORT, CREM_PORT, SCONE_PORT].map(u128::from);
             let identity = [REPORTER_ID.into(), address.into(), self.reporter_ipv6];
             entries.push(entries::default("reporter", "set_reporter", &[identity, ports].concat()));

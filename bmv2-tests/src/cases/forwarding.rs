@@ -29,11 +29,22 @@ fn refused() -> Case {
     renew_ip_checksum(&mut version_6);
     let mut half_a_header = good.sent();
     half_a_header.truncate(30);
+    // A packet of nothing but its header passes, one octet less is none.
+    let bare = |mut frame: Vec<u8>, octets: u8| {
+        frame[16..18].copy_from_slice(&[0, octets]);
+        frame[23] = 253;
+        renew_ip_checksum(&mut frame);
+        frame
+    };
+    let shorter = bare(good.sent(), 19);
+    let to_four = Data { dst: 4, ..good };
+    let refused = [no_route, expired, bad_checksum, cut, options, not_ip, version_6, half_a_header, shorter];
     Story::new()
-        .send_octets(1, vec![no_route, expired, bad_checksum, cut, options, not_ip, version_6, half_a_header])
+        .send_octets(1, [refused.to_vec(), vec![bare(to_four.sent(), 20)]].concat())
+        .expect(4, bare(to_four.forwarded(), 20))
         .count("drops", 4 << 12 | 1 << 3, 2)
         .count("drops", 5 << 12 | 1 << 3, 1)
-        .count("drops", 2 << 12 | 1 << 3, 4)
+        .count("drops", 2 << 12 | 1 << 3, 5)
         .count("drops", 3 << 12 | 1 << 3, 1)
         .end(
             "refused_packets",

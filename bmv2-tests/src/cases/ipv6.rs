@@ -2,12 +2,13 @@
 
 use super::bed::SLOW;
 use super::reports::{series, six_degrees, six_to_receiver, six_to_sender};
-use super::{Bed, Story, TO_SENDER};
+use super::{Bed, CONGESTION, Story, TO_SENDER, cell};
 use crate::case::Case;
-use crate::frames::Data;
+use crate::entries;
+use crate::frames::{Advice, Data, PathReport};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![to_receiver(), to_sender(), no_address()]
+    vec![to_receiver(), to_sender(), no_address(), no_ipv4_address(), others_need_an_address()]
 }
 
 /// The primer is an IPv4 packet: it shares the queue with the flow under test, and half the rate is suggested.
@@ -42,5 +43,44 @@ fn no_address() -> Case {
             "ipv6_needs_an_address",
             "a reporter without an IPv6 address reports about IPv4 alone",
             &Bed { reporter_ipv6: 0, ..Bed::with(&six_degrees(), Vec::new()) },
+        )
+}
+
+/// The other way round: of 1000, 800 and 600 the second is IPv6.
+fn no_ipv4_address() -> Case {
+    let four = Data::unscheduled(200);
+    let mixed = [four, four.v6(), four, four.v6(), four, four.v6()];
+    Story::primed()
+        .send(1, &mixed)
+        .expect_forwarded(SLOW, &mixed)
+        .expect_all(1, series(four.v6(), HALF, &[(800, 15)]))
+        .count("reports_sent", TO_SENDER, 1)
+        .end(
+            "ipv4_needs_an_address",
+            "a reporter without an IPv4 address reports about IPv6 alone",
+            &Bed { reporter_ipv4: [0; 4], ..Bed::with(&six_degrees(), Vec::new()) },
+        )
+}
+
+/// `PATH_REPORT` and Rate Advice too, with an IPv6 address alone.
+fn others_need_an_address() -> Case {
+    let refused = Data::roce(1400, 7, 1);
+    let advised = Data { dst: 4, ..Data::roce(120, 7, 1) };
+    let more = vec![entries::path_report(0), entries::rate_advice(0, 0), entries::source_rate(0, (0, 0), 5)];
+    Story::new()
+        .send(1, &[refused, advised, refused.v6()])
+        .expect(4, advised.forwarded())
+        .expect(1, PathReport::first(refused.v6(), 1).frame())
+        .settle()
+        .send(1, &[advised.v6()])
+        .expect(4, advised.v6().forwarded())
+        .expect(1, Advice { about: advised.v6(), rate: 5 }.frame())
+        .count("drops", CONGESTION, 2)
+        .count("reports_sent", cell(2, 2, 0), 1)
+        .count("reports_sent", cell(3, 4, 0), 1)
+        .end(
+            "other_reports_need_an_address",
+            "no PATH_REPORT and no Rate Advice in a family that the reporter has no address of",
+            &Bed { b_th: 900, q_max: 1000, reporter_ipv4: [0; 4], more, ..Bed::default() },
         )
 }

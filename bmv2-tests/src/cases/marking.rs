@@ -107,7 +107,7 @@ fn delay() -> Case {
         )
 }
 
-/// Marked at the entry: the first packet of the period for delay too. What carries a Hop-by-Hop header already, what
+/// Marked at the entry: the first packet of the period for delay too. What has no route, what carries a Hop-by-Hop header already, what
 /// enters elsewhere and what isn't the flow's stays as it is.
 fn entry() -> Case {
     let plain = Data { dst: 2, ..plain() };
@@ -115,8 +115,9 @@ fn entry() -> Case {
     let taken = Data { dst: 2, ..with(Mark { blank: true, ..Mark::hop_by_hop(0, false, false) }) };
     let marked = |delay| Data { dst: 2, ..with(Mark::hop_by_hop(FIRST, false, delay)) };
     let at_port_1 = edge(whole("ingress_port", 1, 9), MARKED_HERE, [1, FIRST.into(), LOG2_PERIOD]);
+    let no_route = Data { dst: 99, ..plain };
     Story::primed()
-        .send(1, &[plain, plain, other, taken, plain])
+        .send(1, &[no_route, plain, plain, other, taken, plain])
         .expect_forwarded(SLOW, &[marked(true), marked(false), other, taken, marked(false)])
         .settle()
         .send(3, &[plain])
@@ -124,10 +125,11 @@ fn entry() -> Case {
         .count("marked", coloured(7, false), 3)
         .count("marked_departed", coloured(7, false), 3)
         .count("delay_bins", 7 << 4 | 15, 1)
+        .count("drops", 4 << 12 | 1 << 3, 1)
         .end(
             "marking_entry",
             "at the measured domain's entry the option is inserted, one packet of a period is marked for delay",
-            &Bed::with(&[], vec![five_tuple(2), at_port_1]),
+            &Bed::with(&[], vec![five_tuple(2), five_tuple(99), at_port_1]),
         )
 }
 

@@ -1,16 +1,16 @@
 //! The domain's boundary: roles and control datagrams from outside.
 
 use super::bed::SLOW;
-use super::{Bed, Story};
+use super::{Bed, Story, cell};
 use crate::case::Case;
 use crate::entries;
-use crate::frames::{CONTROL, CREM_PORT, Data, NO_ROLE, RDCC_PORT, SCONE_PORT, renew_ip_checksum};
+use crate::frames::{Advice, CONTROL, CREM_PORT, Data, NO_ROLE, RDCC_PORT, SCONE_PORT, renew_ip_checksum};
 
 /// `drops` of ingress port 3, cause 3 (policy).
 const POLICY: u64 = 3 << 12 | 3 << 3;
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![untrusted_port(), one_without_the_other(), hidden_ports()]
+    vec![untrusted_port(), one_without_the_other(), sources_of_both(), hidden_ports()]
 }
 
 /// Host 3 is outside. Its datagrams to the three control ports are dropped; its scheduled data goes on without a DSCP
@@ -57,6 +57,39 @@ fn one_without_the_other() -> Case {
             &Bed {
                 trusted: vec![1, 2],
                 more: vec![entries::trust(3, true, false), entries::trust(4, false, true)],
+                ..Bed::default()
+            },
+        )
+}
+
+/// A port that is trusted in one way lies inside: its sources are advised.
+fn sources_of_both() -> Case {
+    let data = |src| Data { src, dst: 1, ..Data::roce(100, 7, 1) };
+    let advice = |src| Advice { about: data(src), rate: 5 }.frame();
+    Story::new()
+        .send(3, &[data(3)])
+        .expect(1, data(3).forwarded())
+        .expect(3, advice(3))
+        .settle()
+        .send(4, &[data(4)])
+        .expect(1, data(4).forwarded())
+        .expect(4, advice(4))
+        .settle()
+        .send(2, &[data(2)])
+        .expect(1, data(2).forwarded())
+        .count("reports_sent", cell(3, 1, 0), 2)
+        .count("reports_suppressed", cell(4, 1, 0), 1)
+        .end(
+            "trust_of_sources",
+            "only a port that is trusted in no way lies outside the domain, where nobody is told anything",
+            &Bed {
+                trusted: vec![1],
+                more: vec![
+                    entries::trust(3, true, false),
+                    entries::trust(4, false, true),
+                    entries::rate_advice(0, 0),
+                    entries::source_rate(0, (0, 0), 5),
+                ],
                 ..Bed::default()
             },
         )
