@@ -17,6 +17,7 @@ mod status;
 mod stf_command;
 mod switch;
 mod switches;
+mod up;
 mod validate;
 
 use std::ffi::OsString;
@@ -58,6 +59,10 @@ enum Command {
     Stf(stf_command::Args),
     /// Run an endpoint of one host on real sockets
     Agent(Box<agent_command::Args>),
+    /// Run a topology on this machine, in network namespaces of its own; needs root
+    Up(up::Args),
+    /// End runs of `crn up`, and remove what they have left
+    Down(up::DownArgs),
     /// Run the embedded switch on network interfaces, in BMv2's place
     Switch(Box<switch::Args>),
 }
@@ -80,6 +85,8 @@ fn main() -> ExitCode {
         Command::Stf(args) => stf_command::run(&args),
         Command::Agent(args) => agent_command::run(&args),
         Command::Switch(args) => switch::run(*args),
+        Command::Up(args) => up::run(&args),
+        Command::Down(args) => up::down(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

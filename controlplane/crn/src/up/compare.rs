@@ -1,0 +1,138 @@
+//! A live run beside a simulation of the same file, each figure as a ratio that scaling leaves alone.
+
+use std::thread;
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use controller::topology::Topology;
+use miette::{IntoDiagnostic as _, Result};
+use serde_json::{Value, json};
+use sim::{Pipeline, Scheme, Summary};
+
+use super::figures::{Figures, right};
+use super::stop::Stop;
+
+/// The simulation's, as `crn sim` has it.
+const SEED: u64 = 1;
+
+/// A figure of both.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    what: &'static str,
+    sim: f64,
+    live: f64,
+}
+
+impl Row {
+    /// How many times the simulation's the live figure is; `None` where the simulation has 0.
+    fn ratio(&self) -> Option<f64> {
+        (self.sim > 0.0).then(|| self.live / self.sim)
+    }
+
+    /// Whether both are within a factor of 2 of each other.
+    fn is_near(&self) -> bool {
+        self.ratio().map_or(self.live == 0.0, |ratio| (0.5..=2.0).contains(&ratio))
+    }
+}
+
+/// The simulation's figures. It goes on beside, so that it doesn't hold up an interrupt.
+pub fn simulate(topology: Topology, stop: &Stop) -> Result<Summary> {
+    let simulating = thread::spawn(move || {
+        let pipeline = Pipeline::built_in().into_diagnostic()?;
+        let outcome = sim::run(&topology, &pipeline, Scheme::RdccCrn, SEED, &mut |_| {});
+        outcome.into_diagnostic().map(|outcome| outcome.summary)
+    });
+    while !simulating.is_finished() {
+        stop.check()?;
+        thread::sleep(Duration::from_millis(20));
+    }
+    simulating.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Both side by side. The topology is the scaled one.
+pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
+    let Some(workload) = topology.workloads.first() else { return Vec::new() };
+    let port = &workload.bottleneck;
+    let b_th = sim.bottleneck.b_th_octets.max(1) as f64;
+    let link = topology.link_at(port).map_or(1, |link| link.rate_bps) as f64;
+    let agents = || live.hosts.agents.values();
+
+    let mut took: Vec<f64> = agents().flat_map(|agent| agent.told.took.iter().copied()).collect();
+    took.sort_by(f64::total_cmp);
+    let quantile = |percent: usize| {
+        let rank = (took.len() * percent).div_ceil(100).max(1);
+        took.get(rank - 1).copied().unwrap_or_default() / live.factor as f64
+    };
+    let goodput = |agent: &super::hosts::Agent| {
+        agent.told.summary.as_ref().and_then(|summary| summary.pointer("/messages/goodput")?.as_f64())
+    };
+    let live_goodput = agents().filter_map(goodput).sum::<f64>() * 1e6 / link;
+    let sim_goodput = sim.goodput_mbps * 1e6 / (link * live.factor as f64);
+    let deepest = agents().map(|agent| agent.told.deepest).max().unwrap_or_default() as f64;
+    let sent = |kind: &str| {
+        let cells = live.counters.values().flatten();
+        let cells = cells.filter(|cell| cell.counter == "reports_sent" && crate::status::kind(cell) == kind);
+        cells.map(|cell| cell.packets).sum::<u64>() as f64
+    };
+    let reports = &sim.reports;
+    let a_batch = |reports: u64| reports as f64 / f64::from(workload.batches.max(1));
+    let live_batches = f64::from(agents().map(|agent| agent.told.batches).max().unwrap_or(1).max(1));
+    let row = |what, sim, live| Row { what, sim, live };
+    let fct = &sim.messages.fct_us;
+    vec![
+        row("completion of the median message, us", fct.p50, quantile(50)),
+        row("completion of 99 in 100 messages, us", fct.p99, quantile(99)),
+        row("completion of the slowest message, us", fct.max, quantile(100)),
+        row("goodput as a part of the bottleneck", sim_goodput, live_goodput),
+        row("deepest queue / B_th", sim.bottleneck.queue_peak_octets as f64 / b_th, deepest / b_th),
+        row(
+            "reports to receivers, a batch",
+            a_batch(reports.congestion_to_receiver),
+            sent("congestion, to receiver") / live_batches,
+        ),
+        row(
+            "reports to senders, a batch",
+            a_batch(reports.congestion_to_sender),
+            sent("congestion, to sender") / live_batches,
+        ),
+    ]
+}
+
+/// As a table.
+pub fn table(rows: &[Row]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["", "crn sim", "live", "live / sim", "within 2"]);
+    for row in rows {
+        table.add_row([
+            row.what.to_owned(),
+            format!("{:.3}", row.sim),
+            format!("{:.3}", row.live),
+            row.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
+            if row.is_near() { "yes" } else { "no" }.to_owned(),
+        ]);
+    }
+    right(&mut table, 1..5);
+    format!(
+        "{table}\nLive times are divided as rates were. Live depth is that of the deepest report: 0 where nothing was \
+         reported, and the queue stayed below B_th."
+    )
+}
+
+/// As JSON.
+pub fn to_json(rows: &[Row]) -> Value {
+    let row = |row: &Row| json!({ "figure": row.what, "sim": row.sim, "live": row.live, "ratio": row.ratio(), "within_2": row.is_near() });
+    rows.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_of_two_either_way_is_near() {
+        let near = |sim, live| Row { what: "", sim, live }.is_near();
+        assert!(near(1.0, 0.5) && near(1.0, 2.0) && near(0.0, 0.0));
+        assert!(!near(1.0, 0.499) && !near(1.0, 2.001) && !near(0.0, 1.0) && !near(1.0, 0.0));
+    }
+}

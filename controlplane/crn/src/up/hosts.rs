@@ -1,0 +1,275 @@
+//! The hosts of a run: an agent in each that the workload names, and what it tells.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use controller::topology::{Host, Topology, Workload};
+use miette::{IntoDiagnostic as _, Result, miette};
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::network::Network;
+use super::run::{Number, Run};
+use super::stop::Stop;
+
+/// How long an agent may take to bind its sockets.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long an agent may take to end when asked.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+/// What a host does in the workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It sends.
+    Sender,
+    /// It receives.
+    Receiver,
+    /// It does both.
+    Both,
+}
+
+impl Role {
+    /// The name of the agent.
+    pub fn agent(self) -> &'static str {
+        match self {
+            Self::Sender => "rdcc-sender",
+            Self::Receiver => "rdcc-receiver",
+            Self::Both => "rdcc",
+        }
+    }
+
+    fn sends(self) -> bool {
+        self != Self::Receiver
+    }
+}
+
+/// A host's agent and what it has told so far.
+#[derive(Debug)]
+pub struct Agent {
+    /// What it does.
+    pub role: Role,
+    number: Number,
+    output: File,
+    /// Octets of a line that isn't complete.
+    rest: Vec<u8>,
+    started: bool,
+    /// Batches to be sent.
+    batches: u32,
+    /// What it told.
+    pub told: Told,
+}
+
+/// What an agent told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Told {
+    /// Batches that ended.
+    pub batches: u32,
+    /// Messages done, at a sender.
+    pub done: u64,
+    /// Messages that ended otherwise.
+    pub aborted: u64,
+    /// Congestion reports that it acted on.
+    pub reports_heard: u64,
+    /// Those that it didn't act on.
+    pub reports_ignored: u64,
+    /// The largest Queue Depth of a report, in octets.
+    pub deepest: u64,
+    /// How long each message took that was done, in microseconds, at a sender.
+    pub took: Vec<f64>,
+    /// Its figures at the end.
+    pub summary: Option<Value>,
+}
+
+/// All agents.
+#[derive(Debug)]
+pub struct Hosts {
+    /// By the hosts' names.
+    pub agents: BTreeMap<String, Agent>,
+}
+
+/// What each host does.
+pub fn roles(topology: &Topology) -> BTreeMap<String, Role> {
+    let pairs = || topology.workloads.iter().flat_map(|workload| &workload.pairs);
+    let senders: BTreeSet<&String> = pairs().map(|(from, _)| from).collect();
+    let receivers: BTreeSet<&String> = pairs().map(|(_, to)| to).collect();
+    let role = |name: &String| match (senders.contains(name), receivers.contains(name)) {
+        (true, true) => Role::Both,
+        (true, false) => Role::Sender,
+        _ => Role::Receiver,
+    };
+    senders.union(&receivers).map(|&name| (name.clone(), role(name))).collect()
+}
+
+/// The workload that a host sends: the first in which it does.
+pub fn workload_of<'a>(topology: &'a Topology, host: &str) -> Option<&'a Workload> {
+    topology.workloads.iter().find(|workload| workload.pairs.iter().any(|(from, _)| from == host))
+}
+
+impl Hosts {
+    /// Starts an agent in every host of the workload; those that receive first, so that nobody waits for an answer.
+    pub fn start(
+        run: &mut Run,
+        network: &Network,
+        topology: &Topology,
+        file: &Path,
+        batches: Option<u32>,
+        stop: &Stop,
+    ) -> Result<Self> {
+        let mut hosts = Self { agents: BTreeMap::new() };
+        let roles = roles(topology);
+        for wanted in [Role::Receiver, Role::Both, Role::Sender] {
+            for (name, role) in roles.iter().filter(|(_, role)| **role == wanted) {
+                let Some(host) = topology.hosts.get(name) else { continue };
+                let workload = workload_of(topology, name).filter(|_| role.sends());
+                let batches = workload.map_or(0, |workload| batches.unwrap_or(workload.batches));
+                let mut command = command(topology, file, name, host, *role)?;
+                if let Some(workload) = workload {
+                    command.arg("--batches").arg(batches.to_string());
+                    command.arg("--gap").arg(format!("{}ns", workload.gap_ns));
+                }
+                let number = run.spawn(&network.host(name), name, command)?;
+                let output = File::open(run.file(&format!("{name}.out"))).into_diagnostic()?;
+                let (rest, told) = (Vec::new(), Told::default());
+                let agent = Agent { role: *role, number, output, rest, started: false, batches, told };
+                hosts.agents.insert(name.clone(), agent);
+            }
+            if wanted != Role::Sender {
+                hosts.wait(run, stop)?;
+            }
+        }
+        Ok(hosts)
+    }
+
+    /// Waits until all have their sockets.
+    fn wait(&mut self, run: &mut Run, stop: &Stop) -> Result<()> {
+        let begin = Instant::now();
+        loop {
+            self.hear()?;
+            let Some((name, agent)) = self.agents.iter().find(|(_, agent)| !agent.started) else {
+                return Ok(());
+            };
+            if run.status(agent.number).is_some() {
+                return Err(miette!("the agent of {name} ended at once: {}", run.last_words(agent.number)));
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err(miette!("the agent of {name} doesn't start: {}", run.last_words(agent.number)));
+            }
+            stop.check()?;
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Takes in what the agents have told.
+    pub fn hear(&mut self) -> Result<()> {
+        self.agents.values_mut().try_for_each(Agent::hear)
+    }
+
+    /// Whether all that was to be sent has ended.
+    pub fn finished(&self, run: &mut Run) -> bool {
+        self.agents
+            .values()
+            .filter(|agent| agent.role.sends())
+            .all(|agent| agent.told.batches >= agent.batches || run.status(agent.number).is_some())
+    }
+
+    /// An agent that ended and shouldn't have: a receiver, or a sender before its last batch.
+    pub fn ended(&self, run: &mut Run) -> Option<String> {
+        let early = |agent: &&Agent| agent.role != Role::Sender || agent.told.batches < agent.batches;
+        let mut agents = self.agents.values().filter(early);
+        let number = agents.find(|agent| run.status(agent.number).is_some())?.number;
+        Some(run.last_words(number))
+    }
+
+    /// Ends all agents, senders first, and takes in their figures.
+    pub fn end(&mut self, run: &mut Run) -> Result<()> {
+        for senders in [true, false] {
+            let agents = || self.agents.values().filter(|agent| agent.role.sends() == senders);
+            for agent in agents() {
+                run.signal(agent.number, Signal::SIGTERM);
+            }
+            for agent in agents() {
+                run.wait(agent.number, FAREWELL);
+            }
+        }
+        self.hear()
+    }
+}
+
+impl Agent {
+    fn hear(&mut self) -> Result<()> {
+        self.output.read_to_end(&mut self.rest).into_diagnostic()?;
+        let Some(end) = self.rest.iter().rposition(|&octet| octet == b'\n') else { return Ok(()) };
+        let rest = self.rest.split_off(end + 1);
+        let lines = std::mem::replace(&mut self.rest, rest);
+        for line in lines.split(|&octet| octet == b'\n') {
+            if let Ok(event) = serde_json::from_slice::<Value>(line) {
+                self.started |= event["event"] == "started";
+                self.told.take(event);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Told {
+    fn take(&mut self, event: Value) {
+        match event["event"].as_str() {
+            Some("batch_done") => self.batches += 1,
+            // A receiver tells its length, a sender how long it took.
+            Some("message_done") => {
+                if let Some(took) = event["took"].as_f64() {
+                    self.done += 1;
+                    self.took.push(took);
+                }
+            }
+            Some("message_aborted") => self.aborted += 1,
+            Some("report") => {
+                let depth = event["depth"].as_u64().unwrap_or_default();
+                self.deepest = self.deepest.max(depth);
+                if event["heard"] == true {
+                    self.reports_heard += 1;
+                } else {
+                    self.reports_ignored += 1;
+                }
+            }
+            Some("summary") => self.summary = Some(event),
+            _ => {}
+        }
+    }
+}
+
+/// The agent of a host, told everything that was scaled; the rest it reads in the file.
+fn command(topology: &Topology, file: &Path, name: &str, host: &Host, role: Role) -> Result<Command> {
+    let mut command = Command::new(std::env::current_exe().into_diagnostic()?);
+    command.arg("agent").arg(role.agent()).arg(file).args(["--host", name, "--json"]);
+    let rate = topology.links.get(host.link).map_or(0, |link| link.rate_bps);
+    let interval =
+        topology.profiles.get(&topology.data_profile).map_or(0, |profile| profile.report_interval_ns);
+    let rdcc = &topology.rdcc;
+    command.arg("--link-rate").arg(format!("{rate}bps"));
+    for (flag, nanos) in [
+        ("--base-rtt", rdcc.base_rtt_ns),
+        ("--start-jitter", rdcc.start_jitter_ns),
+        ("--grant-lifetime", rdcc.grant_lifetime_ns),
+        ("--max-delay", rdcc.max_delay_ns),
+        ("--report-interval", interval),
+    ] {
+        command.arg(flag).arg(format!("{nanos}ns"));
+    }
+    for (flag, octets) in [
+        ("--credit-unit", rdcc.credit_unit),
+        ("--budget", rdcc.budget),
+        ("--unscheduled-budget", rdcc.unscheduled_budget),
+        ("--unscheduled-limit", rdcc.unscheduled_limit),
+        ("--backlog-threshold", rdcc.backlog_threshold),
+    ] {
+        // The least that can be written is one octet.
+        command.arg(flag).arg(format!("{}B", octets.max(1)));
+    }
+    Ok(command)
+}

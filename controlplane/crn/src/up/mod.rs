@@ -1,0 +1,314 @@
+//! `crn up` and `crn down`: a topology on this machine, in network namespaces of its own.
+
+mod compare;
+mod fabric;
+mod figures;
+mod hosts;
+mod network;
+mod process;
+mod run;
+mod scale;
+mod state;
+mod stop;
+mod tc;
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+
+use controller::topology::{self, Quantity, Topology};
+use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
+use nix::sys::signal::Signal;
+
+use crate::output::{self, plural};
+use fabric::{Fabric, Target};
+use figures::{Figures, Line};
+use hosts::Hosts;
+use network::Network;
+use process::Identity;
+use run::Run;
+use scale::Scale;
+use state::{Folder, Record};
+use stop::Stop;
+use tc::Means;
+
+/// Nodes of the largest topology that is taken: each is a process or two of this machine.
+const MOST_NODES: usize = 200;
+
+/// How long another `crn up` may take to remove its own.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How often what goes on is looked at.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Arguments of `crn up`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Everything is removed at the end, on Ctrl-C and SIGTERM; after a kill, `crn down` does it."
+)]
+pub struct Args {
+    /// Topology file
+    #[arg(value_name = "TOPOLOGY")]
+    topology: PathBuf,
+    /// What the switches are; the file's own `target` isn't asked
+    #[arg(long, value_enum, default_value = "soft")]
+    target: Target,
+    /// What the fastest link gets; all other rates, and times, are scaled alike [default: 100Mbps, with bmv2 20Mbps]
+    #[arg(long, value_name = "RATE", value_parser = quantity::<topology::Bits>)]
+    rate: Option<u64>,
+    /// How many batches each sender sends [default: the workload's]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    batches: Option<u32>,
+    /// End after so long, as in 30s [default: when all batches have ended; without a workload, on Ctrl-C]
+    #[arg(long, value_name = "TIME", value_parser = Limit::from_str)]
+    duration: Option<Limit>,
+    /// Simulate the same workload (scheme rdcc+crn), on links with delay only if the live ones have it, and print both side
+    /// by side
+    #[arg(long)]
+    compare: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `crn down`.
+#[derive(clap::Args)]
+pub struct DownArgs {
+    /// The run to end and remove, as `crn up` named it [default: all]
+    #[arg(value_name = "RUN")]
+    run: Option<String>,
+}
+
+fn quantity<U: topology::Unit>(text: &str) -> Result<u64, String> {
+    let read = Quantity::<U>::parse(text).map(Quantity::get);
+    read.map_err(|error| format!("{}; {}", error.message, error.hint))
+}
+
+/// A time in seconds, minutes or hours: longer than those of topologies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Limit(Duration);
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wanted = || format!("`{text}` is no time; write it as in 30s, 5m or 1h");
+        let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+        let number: u64 = number.parse().map_err(|_| wanted())?;
+        let seconds = match unit {
+            "s" => Some(number),
+            "m" => number.checked_mul(60),
+            "h" => number.checked_mul(3600),
+            _ => None,
+        };
+        Ok(Self(Duration::from_secs(seconds.ok_or_else(wanted)?)))
+    }
+}
+
+fn demand_root(command: &str) -> Result<()> {
+    if nix::unistd::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(miette!(
+        help = format!("run it as root: sudo crn {command} ..."),
+        "network namespaces and interfaces can be made and removed by root only"
+    ))
+}
+
+/// Runs `crn up`.
+pub fn run(args: &Args) -> Result<()> {
+    let mut topology = output::load(&args.topology)?;
+    demand_root("up")?;
+    run::demand(&[("ip", "apt-get install iproute2"), ("ethtool", "apt-get install ethtool")])?;
+    if args.target == Target::Bmv2 {
+        let help = "BMv2: https://github.com/p4lang/behavioral-model, its target simple_switch_grpc";
+        run::demand(&[("simple_switch_grpc", help), ("simple_switch_CLI", help)])?;
+    }
+    let nodes = topology.switches.len() + topology.hosts.len();
+    if nodes > MOST_NODES {
+        return Err(miette!(
+            help = "crn sim takes larger ones",
+            "{} has {nodes} switches and hosts; up to {MOST_NODES} run on one machine",
+            topology.name
+        ));
+    }
+    let scale = Scale::of(&topology, args.rate.unwrap_or(args.target.default_rate()));
+    if let (Some(batches), Some(workload)) = (args.batches, topology.workloads.first_mut()) {
+        workload.batches = batches;
+    }
+    let simulated = args.compare.then(|| topology.clone());
+    scale.apply(&mut topology)?;
+
+    let stop = Stop::listen()?;
+    let mut run = Run::begin(&args.topology.display().to_string())?;
+    let figures = live(args, &topology, scale, simulated, &mut run, &stop);
+    let ended = run.end();
+    let figures = figures?;
+    ended?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&figures.json()).into_diagnostic()?);
+    } else {
+        println!("{}", figures.table());
+    }
+    Ok(())
+}
+
+/// From the first namespace to the figures.
+fn live(
+    args: &Args,
+    topology: &Topology,
+    scale: Scale,
+    simulated: Option<Topology>,
+    run: &mut Run,
+    stop: &Stop,
+) -> Result<Figures> {
+    let say = |text: &str| {
+        if !args.json {
+            println!("{text}");
+            // Seen at once, also through a pipe.
+            let _ = std::io::stdout().flush();
+        }
+    };
+    let network = Network::new(run.id(), topology);
+    say(&format!(
+        "run {}: {} with {}, {} ({}); to end it from elsewhere: crn down {}",
+        run.id(),
+        topology.name,
+        plural(topology.switches.len(), "switch"),
+        plural(topology.hosts.len(), "host"),
+        args.target.name(),
+        run.id()
+    ));
+    let mut notes = vec![scale.said(topology)];
+    say(&notes[0]);
+    for namespace in network.namespaces(topology) {
+        run.note_namespace(&namespace)?;
+    }
+    stop.check()?;
+    network.make(topology)?;
+    let means = Means::of(&network.switches())?;
+    means.apply(&network, topology)?;
+    if let Some(said) = means.said() {
+        say(said);
+        notes.push(said.to_owned());
+    }
+    let simulated = simulated.map(|mut topology| {
+        if means != Means::Delay {
+            topology.links.iter_mut().for_each(|link| link.delay_ns = 0);
+            notes.push("simulated as it is here: links without delay".to_owned());
+        }
+        compare::simulate(topology, stop)
+    });
+    let simulated = simulated.transpose()?;
+    stop.check()?;
+    let fabric = Fabric::start(run, &network, topology, args.target)?;
+    fabric.wait(run, stop)?;
+    let entries = fabric.configure(topology, stop)?;
+    say(&format!(
+        "switches in namespace {}, {} given to them; hosts in {}",
+        network.switches(),
+        plural(entries, "entry"),
+        network.host("...")
+    ));
+    let file = args.topology.canonicalize().into_diagnostic().wrap_err("the topology file has gone")?;
+    let begin = Instant::now();
+    let mut hosts = Hosts::start(run, &network, topology, &file, args.batches, stop)?;
+    if hosts.agents.is_empty() {
+        say("the file has no workload: the network stands until --duration or Ctrl-C");
+    }
+    let line = Line::new(!args.json && std::io::stdout().is_terminal());
+    let limit = args.duration.map(|limit| limit.0);
+    loop {
+        hosts.hear()?;
+        line.show(&hosts, begin.elapsed());
+        let over = limit.is_some_and(|limit| begin.elapsed() >= limit) || stop.is_requested();
+        if over || (!hosts.agents.is_empty() && hosts.finished(run)) {
+            break;
+        }
+        if let Some(ended) = fabric.ended(run).or_else(|| hosts.ended(run)) {
+            line.clear();
+            return Err(miette!("it ended by itself: {ended}"));
+        }
+        std::thread::sleep(LOOK);
+    }
+    let ran = begin.elapsed();
+    hosts.end(run)?;
+    line.clear();
+    let counters = fabric.counters()?;
+    let head = [run.id().to_owned(), topology.name.clone(), args.target.name().to_owned()];
+    let compared = Vec::new();
+    let mut figures = Figures { head, factor: scale.factor, notes, ran, hosts, counters, compared };
+    if let Some(simulated) = &simulated {
+        figures.compared = compare::rows(topology, simulated, &figures);
+    }
+    Ok(figures)
+}
+
+/// Runs `crn down`.
+pub fn down(args: &DownArgs) -> Result<()> {
+    demand_root("down")?;
+    run::demand(&[("ip", "apt-get install iproute2")])?;
+    let mut folders = Folder::all()?;
+    if let Some(run) = &args.run {
+        let known: Vec<String> = folders.iter().map(|folder| folder.id().to_owned()).collect();
+        folders.retain(|folder| folder.id() == run);
+        if folders.is_empty() {
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            return Err(miette!("there is no run {run}; there are: {known}"));
+        }
+    } else if folders.is_empty() {
+        println!("Nothing is left of any run.");
+    }
+    let mut failed = false;
+    for folder in folders {
+        match remove(&folder) {
+            Ok(topology) => println!("run {} ({topology}) removed", folder.id()),
+            Err(error) => {
+                eprintln!("{error:?}");
+                failed = true;
+            }
+        }
+    }
+    if failed { Err(output::said()) } else { Ok(()) }
+}
+
+/// Has a run's own `crn up` remove it, if that is still there; otherwise removes it. Gives its topology.
+fn remove(folder: &Folder) -> Result<String> {
+    let owner = || -> Option<(Identity, String)> {
+        folder.records().into_iter().find_map(|record| match record {
+            Record::Run(identity, topology) => Some((identity, topology)),
+            Record::Namespace(_) | Record::Process(_) => None,
+        })
+    };
+    // A run that has begun this very moment writes who it is before anything else.
+    let begin = Instant::now();
+    while owner().is_none() && begin.elapsed() < Duration::from_secs(1) {
+        std::thread::sleep(LOOK);
+    }
+    let (identity, topology) = owner().unzip();
+    if let Some(identity) = identity {
+        identity.signal(Signal::SIGTERM);
+        identity.ends_within(PATIENCE);
+        identity.signal(Signal::SIGKILL);
+        identity.ends_within(PATIENCE);
+    }
+    run::clear(folder)?;
+    Ok(topology.unwrap_or_else(|| "it had made nothing".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_has_a_unit() {
+        assert_eq!("90s".parse(), Ok(Limit(Duration::from_secs(90))));
+        assert_eq!("2m".parse(), Ok(Limit(Duration::from_secs(120))));
+        assert_eq!("1h".parse(), Ok(Limit(Duration::from_secs(3600))));
+        for wrong in ["", "5", "s", "5ms", "-1s", "1.5h", "99999999999999999999s", "9999999999999999999h"] {
+            let error = wrong.parse::<Limit>().unwrap_err();
+            assert!(error.contains("30s, 5m or 1h"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! A run from its first namespace to its last: what it makes, and that nothing of it stays.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
+use nix::sys::signal::Signal;
+
+use super::network;
+use super::process::{self, Identity, MARK, end, marked, within};
+use super::state::{Folder, Journal, Record};
+
+/// How often a run is looked over for processes that were started while others were ended.
+const ROUNDS: u32 = 5;
+
+/// Lines that a process may have said to be shown in full.
+const LONG: usize = 12;
+/// Lines at either end that are shown of one that said more.
+const FEW: usize = 3;
+
+/// A run. However the program goes on, everything is removed when this value goes.
+#[derive(Debug)]
+pub struct Run {
+    journal: Journal,
+    children: Vec<Process>,
+    ended: bool,
+}
+
+/// A process that a run started.
+#[derive(Debug)]
+struct Process {
+    name: String,
+    child: Child,
+    identity: Identity,
+    status: Option<ExitStatus>,
+}
+
+/// Number of a process in its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Number(usize);
+
+impl Run {
+    /// A new one, which has made nothing yet.
+    pub fn begin(topology: &str) -> Result<Self> {
+        let own = Identity::own()?;
+        let mut journal = Journal::create()?;
+        journal.note(&Record::Run(own, topology.to_owned()))?;
+        Ok(Self { journal, children: Vec::new(), ended: false })
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &str {
+        self.journal.folder.id()
+    }
+
+    /// A file in its folder; it goes with the run.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.journal.folder.file(name)
+    }
+
+    /// Says that a namespace is about to be made.
+    pub fn note_namespace(&mut self, name: &str) -> Result<()> {
+        self.journal.note(&Record::Namespace(name.to_owned()))
+    }
+
+    /// Starts a process within a namespace. What it says goes to files of the run.
+    pub fn spawn(&mut self, namespace: &str, name: &str, mut command: Command) -> Result<Number> {
+        let file = |end: &str| File::create(self.file(&format!("{name}.{end}"))).into_diagnostic();
+        command
+            .env(MARK, self.id())
+            .current_dir(self.file("."))
+            // Ctrl-C is for us; they are ended in the right order.
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(file("out")?)
+            .stderr(file("err")?);
+        let program = command.get_program().to_string_lossy().into_owned();
+        let child = within(namespace, || command.spawn().into_diagnostic().wrap_err(program))?;
+        let pid = i32::try_from(child.id()).into_diagnostic()?;
+        // It can't be gone yet: nobody has waited for it.
+        let identity = Identity::of(pid).ok_or_else(|| miette!("{name} (process {pid}) isn't in /proc"))?;
+        self.journal.note(&Record::Process(identity))?;
+        self.children.push(Process { name: name.to_owned(), child, identity, status: None });
+        Ok(Number(self.children.len() - 1))
+    }
+
+    /// How a process ended; `None` while it runs.
+    pub fn status(&mut self, Number(number): Number) -> Option<ExitStatus> {
+        let process = self.children.get_mut(number)?;
+        if process.status.is_none() {
+            process.status = process.child.try_wait().ok().flatten();
+        }
+        process.status
+    }
+
+    /// Sends a signal to a process.
+    pub fn signal(&self, Number(number): Number, signal: Signal) {
+        if let Some(process) = self.children.get(number) {
+            process.identity.signal(signal);
+        }
+    }
+
+    /// Waits until a process has ended, but not for ever.
+    pub fn wait(&mut self, number: Number, time: Duration) -> Option<ExitStatus> {
+        self.children.get(number.0)?.identity.ends_within(time);
+        self.status(number)
+    }
+
+    /// What a process said last, for an error.
+    pub fn last_words(&self, Number(number): Number) -> String {
+        let Some(process) = self.children.get(number) else { return String::new() };
+        let said =
+            |end: &str| fs::read_to_string(self.file(&format!("{}.{end}", process.name))).unwrap_or_default();
+        let text = [said("err"), said("out")].into_iter().find(|text| !text.trim().is_empty());
+        let text = text.unwrap_or_else(|| "it said nothing".to_owned());
+        let lines: Vec<&str> = text.trim().lines().collect();
+        // What is wrong stands at one end or the other: a program that explains its options ends with these.
+        let shown: Vec<&str> = match lines.len() {
+            0..LONG => lines,
+            count => [&lines[..FEW], &["..."], &lines[count - FEW..]].concat(),
+        };
+        format!("{}: {}", process.name, shown.join("\n"))
+    }
+
+    /// Removes everything.
+    pub fn end(mut self) -> Result<()> {
+        self.clear()
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.ended, true) {
+            return Ok(());
+        }
+        let cleared = clear(&self.journal.folder);
+        for process in &mut self.children {
+            // Ended above; this buries it.
+            let _ = process.child.try_wait();
+        }
+        cleared
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if let Err(error) = self.clear() {
+            eprintln!("{error:?}");
+        }
+    }
+}
+
+/// Removes what a run has left: processes that it started, then its namespaces, then what is written about it.
+pub fn clear(folder: &Folder) -> Result<()> {
+    let records = folder.records();
+    let process = |record: &Record| match record {
+        Record::Process(identity) => Some(*identity),
+        Record::Run(..) | Record::Namespace(_) => None,
+    };
+    let mut left: Vec<Identity> = records.iter().filter_map(process).collect();
+    left.retain(|process| process.is_running());
+    for _ in 0..ROUNDS {
+        left.extend(marked(folder.id()));
+        if left.is_empty() {
+            break;
+        }
+        left = end(&left);
+    }
+    let mut problems: Vec<String> =
+        left.iter().map(|process| format!("process {} doesn't end", process.pid)).collect();
+    for record in &records {
+        if let Record::Namespace(name) = record
+            && let Err(error) = network::remove(name)
+        {
+            problems.push(error.to_string());
+        }
+    }
+    if !problems.is_empty() {
+        return Err(miette!(
+            help = format!(
+                "what is left is written down in {}; `crn down {}` tries again",
+                folder.file("").display(),
+                folder.id()
+            ),
+            "run {}: {}",
+            folder.id(),
+            problems.join("; ")
+        ));
+    }
+    folder.remove()
+}
+
+/// Says which programs are missing, and how to come by them.
+pub fn demand(programs: &[(&str, &str)]) -> Result<()> {
+    let missing: Vec<_> = programs.iter().filter(|(name, _)| process::find(name).is_none()).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = missing.iter().map(|(name, _)| *name).collect();
+    let mut help: Vec<&str> = missing.iter().map(|(_, help)| *help).collect();
+    help.dedup();
+    Err(miette!(help = help.join("; "), "not found: {}", names.join(", ")))
+}

@@ -1,0 +1,184 @@
+//! `crn up` and `crn down` in real network namespaces: figures, and that nothing stays, however a run ends. Listed as absent
+//! without root or the programs that it takes.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod ends;
+mod mininet;
+mod sandbox;
+
+use std::time::Duration;
+
+use libtest_mimic::{Arguments, Trial};
+use sandbox::{Sandbox, is_installed, namespaces, text};
+use serde_json::Value;
+
+/// Both senders' messages arrive, and what the switch says it reported is what the hosts heard.
+fn figures(arguments: &[&str]) {
+    let sandbox = Sandbox::new();
+    let mut line = vec!["up", sandbox.topology(), "--json", "--batches", "4"];
+    line.extend(arguments);
+    let output = sandbox.crn(&line).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for sender in ["a", "b"] {
+        let host = &figures["hosts"][sender];
+        assert_eq!(host["summary"]["messages"]["submitted"], 8, "{host}");
+        assert_eq!(host["summary"]["messages"]["done"], 8, "{host}");
+        assert_eq!(host["summary"]["sender"]["invariant_violations"], 0, "{host}");
+    }
+    let receiver = &figures["hosts"]["r"]["summary"]["receiver"];
+    assert_eq!(receiver["messages_completed"], 16, "{receiver}");
+    assert_eq!(receiver["invariant_violations"], 0, "{receiver}");
+    let hosts = figures["hosts"].as_object().unwrap().values();
+    let heard: u64 = hosts
+        .map(|host| host["reports_heard"].as_u64().unwrap() + host["reports_ignored"].as_u64().unwrap())
+        .sum();
+    let cells = figures["switches"]["lv1"].as_array().unwrap();
+    let sent: u64 = cells
+        .iter()
+        .filter(|cell| cell["counter"] == "reports_sent")
+        .map(|cell| cell["packets"].as_u64().unwrap())
+        .sum();
+    assert_eq!(heard, sent, "{figures}");
+    assert!(figures["scale"].as_u64().unwrap() > 1, "{figures}");
+    sandbox.is_clean();
+}
+
+fn a_run_delivers_all_messages_and_says_what_it_scaled() {
+    figures(&[]);
+    let sandbox = Sandbox::new();
+    let line = ["up", sandbox.topology(), "--batches", "1", "--rate", "50Mbps", "--compare"];
+    let output = sandbox.crn(&line).output().unwrap();
+    let said = text(&output.stdout);
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    assert!(said.contains("rates are the file's / 2000, times x 2000"), "{said}");
+    assert!(said.contains("50 Mbit/s instead of 100 Gbit/s"), "{said}");
+    assert!(said.contains("rdcc-receiver"), "{said}");
+    assert!(said.contains("crn sim") && said.contains("goodput as a part of the bottleneck"), "{said}");
+    sandbox.is_clean();
+}
+
+fn a_run_on_bmv2_delivers_all_messages() {
+    figures(&["--target", "bmv2"]);
+}
+
+fn a_duration_ends_a_run_that_goes_on() {
+    let sandbox = Sandbox::new();
+    let line = ["up", sandbox.topology(), "--json", "--batches", "1000000", "--duration", "2s"];
+    let output = sandbox.crn(&line).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!((2.0..10.0).contains(&figures["seconds"].as_f64().unwrap()), "{figures}");
+    assert!(figures["hosts"]["a"]["summary"]["messages"]["done"].as_u64() > Some(0), "{figures}");
+    sandbox.is_clean();
+}
+
+fn two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named() {
+    let sandbox = Sandbox::new();
+    let long = sandbox.start(&["--batches", "1000000"]);
+    let first = sandbox.run_of(&long);
+    let other = sandbox.crn(&["up", sandbox.topology(), "--batches", "2"]).output().unwrap();
+    assert!(other.status.success(), "{}", text(&other.stderr));
+    assert!(namespaces(&first).len() == 4, "one for each host, one for the switches");
+    let wrong = sandbox.crn(&["down", "nothing"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(1));
+    assert!(text(&wrong.stderr).contains(&format!("there are: {first}")), "{}", text(&wrong.stderr));
+    let down = sandbox.crn(&["down", &first]).output().unwrap();
+    assert!(down.status.success(), "{}", text(&down.stderr));
+    assert!(text(&down.stdout).contains(&format!("run {first} (")), "{}", text(&down.stdout));
+    let output = long.finish();
+    // It was asked to end, as by Ctrl-C, and still gives its figures.
+    assert!(output.0.success(), "{}", output.1);
+    sandbox.is_clean();
+    let again = sandbox.crn(&["down"]).output().unwrap();
+    assert_eq!(text(&again.stdout), "Nothing is left of any run.\n");
+}
+
+fn what_cant_be_is_said_and_nothing_is_made() {
+    let sandbox = Sandbox::new();
+    let refused = |line: &[&str], right: &str| {
+        let output = sandbox.crn(line).env("PATH", "/nowhere").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{line:?}");
+        let said = text(&output.stderr).replace("\n  │ ", " ");
+        assert!(said.contains(right), "{line:?}: {said}");
+        sandbox.is_clean();
+    };
+    refused(
+        &["up", sandbox.topology(), "--target", "bmv2"],
+        "not found: simple_switch_grpc, simple_switch_CLI",
+    );
+    let large = concat!(env!("CARGO_MANIFEST_DIR"), "/../../topologies/leaf-spine.yaml");
+    refused(&["up", large], "has 1008 switches and hosts; up to 200 run on one machine");
+    refused(&["up", "nowhere.yaml"], "nowhere.yaml");
+}
+
+fn without_root_it_says_so() {
+    let sandbox = Sandbox::new();
+    for command in ["up", "down"] {
+        let output = sandbox.as_nobody(command).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let said = text(&output.stderr);
+        assert!(said.contains("by root only") && said.contains(&format!("sudo crn {command}")), "{said}");
+    }
+    sandbox.is_clean();
+}
+
+/// What a test takes besides root, `ip` and `ethtool`.
+type Needs = &'static [&'static str];
+
+/// A test, what it is called, and what it takes.
+type Case = (&'static str, fn(), Needs);
+
+const BMV2: Needs = &["simple_switch_grpc", "simple_switch_CLI"];
+const MININET: Needs = &["mn", "ping"];
+const MININET_BMV2: Needs = &["mn", "ping", "simple_switch_grpc", "simple_switch_CLI"];
+
+const CASES: &[Case] = &[
+    (
+        "a_run_delivers_all_messages_and_says_what_it_scaled",
+        a_run_delivers_all_messages_and_says_what_it_scaled,
+        &[],
+    ),
+    ("a_run_on_bmv2_delivers_all_messages", a_run_on_bmv2_delivers_all_messages, BMV2),
+    ("a_duration_ends_a_run_that_goes_on", a_duration_ends_a_run_that_goes_on, &[]),
+    (
+        "two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named",
+        two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named,
+        &[],
+    ),
+    ("what_cant_be_is_said_and_nothing_is_made", what_cant_be_is_said_and_nothing_is_made, &[]),
+    ("without_root_it_says_so", without_root_it_says_so, &[]),
+    ("a_run_killed_at_any_moment_leaves_nothing_after_down", ends::killed_at_any_moment, &[]),
+    ("an_interrupt_at_any_moment_leaves_nothing", ends::interrupted_at_any_moment, &[]),
+    ("a_panic_leaves_nothing", ends::panicked, &[]),
+    ("a_switch_that_dies_ends_the_run_and_is_named", ends::switch_died, &[]),
+    ("mininet_with_crn_switch_all_hosts_reach_all", mininet::pingall_soft, MININET),
+    ("mininet_with_bmv2_all_hosts_reach_all", mininet::pingall_bmv2, MININET_BMV2),
+    ("mininets_prompt_takes_commands_and_ends", mininet::prompt, MININET),
+    ("mininet_ended_by_a_signal_leaves_nothing", mininet::terminated, MININET),
+];
+
+/// Its own harness: where something is missing, a test is listed as absent and ignored, not as passed.
+fn main() {
+    let mut arguments = Arguments::from_args();
+    // They are about the same machine, and about time.
+    arguments.test_threads = Some(1);
+    let missing = |needs: Needs| {
+        let absent = ["ip", "ethtool"].iter().chain(needs).find(|name| !is_installed(name));
+        if nix::unistd::geteuid().is_root() { absent.copied() } else { Some("root") }
+    };
+    let trials = CASES.iter().map(|&(name, case, needs)| {
+        let missing = missing(needs);
+        let shown = missing.map_or_else(|| name.to_owned(), |what| format!("[{what} ABSENT] {name}"));
+        let trial = Trial::test(shown, move || {
+            case();
+            Ok(())
+        });
+        trial.with_ignored_flag(missing.is_some())
+    });
+    libtest_mimic::run(&arguments, trials.collect()).exit();
+}
+
+/// How long a run may take to begin or to end on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
