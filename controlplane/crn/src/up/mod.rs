@@ -1,5 +1,6 @@
 //! `crn up` and `crn down`: a topology on this machine, in network namespaces of its own.
 
+mod capture;
 mod compare;
 mod fabric;
 mod figures;
@@ -22,6 +23,7 @@ use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
 use nix::sys::signal::Signal;
 
 use crate::output::{self, plural};
+use capture::Capture;
 use fabric::{Fabric, Target};
 use figures::{Figures, Line};
 use hosts::Hosts;
@@ -67,6 +69,9 @@ pub struct Args {
     /// by side
     #[arg(long)]
     compare: bool,
+    /// Write what passes each switch port, both directions, to `SWITCH-ethPORT.pcapng` in this folder
+    #[arg(long, value_name = "DIR")]
+    capture: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -201,6 +206,7 @@ fn live(
         compare::simulate(topology, stop)
     });
     let simulated = simulated.transpose()?;
+    let capture = args.capture.as_deref().map(|folder| Capture::begin(&network, folder)).transpose()?;
     stop.check()?;
     let fabric = Fabric::start(run, &network, topology, args.target)?;
     fabric.wait(run, stop)?;
@@ -235,6 +241,10 @@ fn live(
     let ran = begin.elapsed();
     hosts.end(run)?;
     line.clear();
+    if let Some((capture, folder)) = capture.zip(args.capture.as_deref()) {
+        notes.push(format!("{} frames captured in {}", capture.end()?, folder.display()));
+        notes.last().into_iter().for_each(|note| say(note));
+    }
     let counters = fabric.counters()?;
     let head = [run.id().to_owned(), topology.name.clone(), args.target.name().to_owned()];
     let compared = Vec::new();

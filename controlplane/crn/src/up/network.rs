@@ -73,6 +73,11 @@ impl Network {
         self.interfaces.get(port).map_or("", String::as_str)
     }
 
+    /// Names of all switches' interfaces.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        self.interfaces.values().map(String::as_str)
+    }
+
     /// Every namespace.
     pub fn namespaces(&self, topology: &Topology) -> Vec<String> {
         let hosts = topology.hosts.keys().map(|name| self.host(name));

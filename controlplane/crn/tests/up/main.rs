@@ -3,10 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod capture;
 mod ends;
 mod mininet;
 mod sandbox;
 
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
@@ -81,6 +83,15 @@ fn two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named() {
     let other = sandbox.crn(&["up", sandbox.topology(), "--batches", "2"]).output().unwrap();
     assert!(other.status.success(), "{}", text(&other.stderr));
     assert!(namespaces(&first).len() == 4, "one for each host, one for the switches");
+    // Where the kernel has neither netem nor tbf, a host's interface keeps what it had.
+    let mut tc = Command::new("tc");
+    let shown = tc.args(["-n", &format!("crn-{first}-a"), "qdisc", "show", "dev", "eth0"]).output().unwrap();
+    let shown = text(&shown.stdout);
+    let said = text(&other.stdout);
+    let shaped = shown.contains("netem") || shown.contains("tbf");
+    assert_eq!(shaped, !said.contains("neither netem nor tbf"), "{said}{shown}");
+    assert_eq!(shown.contains("netem"), !said.contains("links have no delay of their own"), "{said}{shown}");
+    assert!(!shaped || shown.contains("rate 100Mbit"), "{shown}");
     let wrong = sandbox.crn(&["down", "nothing"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(1));
     assert!(text(&wrong.stderr).contains(&format!("there are: {first}")), "{}", text(&wrong.stderr));
@@ -149,6 +160,7 @@ const CASES: &[Case] = &[
     ),
     ("what_cant_be_is_said_and_nothing_is_made", what_cant_be_is_said_and_nothing_is_made, &[]),
     ("without_root_it_says_so", without_root_it_says_so, &[]),
+    ("captured_files_hold_what_passed", capture::files_hold_what_passed, &[]),
     ("a_run_killed_at_any_moment_leaves_nothing_after_down", ends::killed_at_any_moment, &[]),
     ("an_interrupt_at_any_moment_leaves_nothing", ends::interrupted_at_any_moment, &[]),
     ("a_panic_leaves_nothing", ends::panicked, &[]),
@@ -159,14 +171,28 @@ const CASES: &[Case] = &[
     ("mininet_ended_by_a_signal_leaves_nothing", mininet::terminated, MININET),
 ];
 
+/// Whether this machine lets root make namespaces; some containers don't.
+fn can_make_namespaces() -> bool {
+    let name = format!("crn-probe-{}", std::process::id());
+    let ip = |verb: &str| {
+        let status = Command::new("ip").args(["netns", verb, &name]).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    ip("add") && ip("delete")
+}
+
 /// Its own harness: where something is missing, a test is listed as absent and ignored, not as passed.
 fn main() {
     let mut arguments = Arguments::from_args();
     // They are about the same machine, and about time.
     arguments.test_threads = Some(1);
-    let missing = |needs: Needs| {
-        let absent = ["ip", "ethtool"].iter().chain(needs).find(|name| !is_installed(name));
-        if nix::unistd::geteuid().is_root() { absent.copied() } else { Some("root") }
+    let root = nix::unistd::geteuid().is_root();
+    let allowed = root && can_make_namespaces();
+    let missing = |needs: Needs| match ["ip", "ethtool"].iter().chain(needs).find(|name| !is_installed(name))
+    {
+        _ if !root => Some("root"),
+        None if !allowed => Some("network namespaces"),
+        absent => absent.copied(),
     };
     let trials = CASES.iter().map(|&(name, case, needs)| {
         let missing = missing(needs);

@@ -40,6 +40,11 @@ impl Sandbox {
         &self.topology
     }
 
+    /// A place in the folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// A `crn` that knows of this folder's runs only.
     pub fn crn(&self, line: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crn"));
