@@ -289,8 +289,7 @@ fn a_report_lowers_the_grants() {
             let (_never, stop) = oneshot::channel();
             let load = workload(&[receiver], &[(4_000_000, false)], 1);
             let settings = settings(sender, Carrier::RoceV2, |_| {});
-            let summary = agent(settings, Role::Sender, load, Events::default(), stop).await;
-            summary
+            agent(settings, Role::Sender, load, Events::default(), stop).await
         };
         let reporting = async {
             let rates = || -> Vec<u32> {
