@@ -483,6 +483,7 @@ choice! {
         "dcqcn" => Scheme::Dcqcn,
         "dcqcn+advice" => Scheme::DcqcnAdvice,
         "dcqcn+signal" => Scheme::DcqcnSignal,
+        "admission" => Scheme::Admission,
     } -> Scheme
 }
 

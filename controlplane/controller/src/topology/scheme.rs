@@ -15,6 +15,8 @@ pub enum Scheme {
     DcqcnAdvice,
     /// DCQCN, and as a bound besides the Rate Signal that switches lower and receivers return (SCONE, Solution 2).
     DcqcnSignal,
+    /// Byte windows in front of posts, moved by the switches' reports.
+    Admission,
 }
 
 impl Scheme {
@@ -30,6 +32,7 @@ impl Scheme {
             Self::Dcqcn => "dcqcn",
             Self::DcqcnAdvice => "dcqcn+advice",
             Self::DcqcnSignal => "dcqcn+signal",
+            Self::Admission => "admission",
         }
     }
 
@@ -40,7 +43,7 @@ impl Scheme {
 
     /// Whether endpoints act on `CONGESTION_REPORT`s.
     pub const fn hears_reports(self) -> bool {
-        matches!(self, Self::RdccCrn)
+        matches!(self, Self::RdccCrn | Self::Admission)
     }
 
     /// Whether rates follow CNPs.
@@ -56,5 +59,10 @@ impl Scheme {
     /// Whether data carries a Rate Signal, and senders take what receivers return of it.
     pub const fn takes_signals(self) -> bool {
         matches!(self, Self::DcqcnSignal)
+    }
+
+    /// Whether posts wait for byte-window admission.
+    pub const fn uses_admission(self) -> bool {
+        matches!(self, Self::Admission)
     }
 }

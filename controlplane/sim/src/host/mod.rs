@@ -2,6 +2,7 @@
 //!
 //! The NIC sends one frame at a time: control datagrams first, then what the RoCEv2 endpoint has.
 
+mod admitted;
 mod advised;
 mod credit;
 mod gateway;
@@ -23,6 +24,7 @@ use crate::run::RunError;
 use crate::workload::Transfer;
 use controller::topology::Scheme;
 
+use admitted::Admitted;
 use advised::Advised;
 use credit::Credit;
 use gateway::Gate;
@@ -70,6 +72,7 @@ pub struct Host {
     rate_signal: Option<RateSignal>,
     advised: Option<Advised>,
     gate: Option<Gate>,
+    admitted: Option<Admitted>,
     rdcc_port: u16,
     timer: Option<Nanos>,
     /// Queue pairs that this host sends on.
@@ -99,6 +102,8 @@ impl Host {
         let bounded = scheme.takes_advice() || scheme.takes_signals();
         let advised = if bounded { Some(Advised::new(topology, name, &nic, scheme)?) } else { None };
         let gate = host.gateway_for.map(|served| Gate::new(topology, name, served)).transpose()?;
+        let admitted =
+            if scheme.uses_admission() { Some(Admitted::new(topology, name, &nic)?) } else { None };
         let line_rate = BitPerSec(nic.uplink().0.rate_bps);
         Ok(Self {
             nic,
@@ -109,6 +114,7 @@ impl Host {
             rate_signal: advised::rate_signal(topology, scheme),
             advised,
             gate,
+            admitted,
             rdcc_port: topology.domain.ports.rdcc,
             timer: None,
             outgoing: Vec::new(),
@@ -127,8 +133,11 @@ impl Host {
         self.credit.as_ref().map(Credit::receiver_stats)
     }
 
-    /// Whether DCQCN or advice holds a queue pair below the link's rate.
+    /// Whether DCQCN or advice holds a queue pair below the link's rate, or a window is below its largest.
     pub fn is_slowed(&mut self, now: Nanos) -> bool {
+        if let Some(admitted) = &self.admitted {
+            return admitted.is_slowed();
+        }
         let line_rate = BitPerSec(self.nic.uplink().0.rate_bps);
         let roce = &mut self.roce;
         let mut slowed = |&qp: &u32| roce.rate(qp, now).ok().flatten().is_some_and(|rate| rate < line_rate);
@@ -166,6 +175,10 @@ impl Host {
             }
             if let Some(advised) = &mut hosts[from].advised {
                 advised.add_qp(qp, destination.into(), now);
+            }
+            if let Some(admitted) = &mut hosts[from].admitted {
+                let added = admitted.add_qp(qp, destination.into(), now);
+                added.map_err(|reason| hosts[from].refused(&reason))?;
             }
             if let Some(advised) = &mut hosts[to].advised {
                 advised.add_receiving_qp(qp, source.into());
@@ -206,6 +219,10 @@ impl Host {
         incoming.ends.push_back((incoming.announced, transfer));
         let peer = SocketAddr::new(hosts[to].nic.address.into(), hosts[to].rdcc_port);
         let host = &mut hosts[from];
+        if let Some(admitted) = &mut host.admitted {
+            admitted.submit(qp, shape.size);
+            return Ok(());
+        }
         match &mut host.credit {
             Some(credit) => {
                 credit.submit(peer, qp, shape.size, shape.mode, now).map_err(|reason| host.refused(&reason))
@@ -243,13 +260,14 @@ impl Host {
             // A refused packet is counted by the endpoint; there is nobody else to tell.
             let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
             self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
-            while self.roce.poll_completion().is_some() {}
             return;
         }
         if let Some(credit) = self.credit.as_mut().filter(|credit| credit.port() == port) {
             credit.take_datagram(from, parsed.payload_head, now);
         } else if let Some(advised) = self.advised.as_mut().filter(|advised| advised.port() == port) {
             advised.take_datagram(from, parsed.payload_head, now);
+        } else if let Some(admitted) = self.admitted.as_mut().filter(|admitted| admitted.hears(port)) {
+            admitted.take_datagram(from.ip(), port, parsed.payload_head);
         }
     }
 
@@ -305,6 +323,14 @@ impl Host {
         if let Some(gate) = &mut self.gate {
             gate.work(&mut self.nic, now);
         }
+        while let Some(completion) = self.roce.poll_completion() {
+            if let Some(admitted) = &mut self.admitted {
+                admitted.completed(completion, now);
+            }
+        }
+        if let Some(admitted) = &mut self.admitted {
+            admitted.work(self.nic.dscp.unscheduled, &mut self.roce, now);
+        }
         if self.nic.is_free(now)
             && let Some(frame) = self.next_frame(now)
         {
@@ -335,6 +361,7 @@ impl Host {
             self.credit.as_ref().and_then(Credit::poll_timeout),
             self.advised.as_ref().and_then(Advised::poll_timeout),
             self.gate.as_ref().and_then(Gate::poll_timeout),
+            self.admitted.as_ref().and_then(Admitted::poll_timeout),
         ];
         // A machine that wants to be called at once is called a nanosecond later: time must move.
         let at = next.into_iter().flatten().min()?.max(now + Nanos(1));
