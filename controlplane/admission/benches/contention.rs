@@ -13,7 +13,7 @@ use admission::{Capacity, Config, Controller, DeviceSpec, Generation, Mode, Peer
 use wire::units::{Nanos, Octets};
 
 const BATCH: u32 = 16;
-const SAMPLES: usize = 50_000;
+const SAMPLES: usize = 2_000_000;
 
 fn main() {
     // `cargo test --benches` runs this with other arguments: a short run shows that it works.
