@@ -90,15 +90,14 @@ impl Admitted {
 
     /// A queue pair that this host will send on.
     pub fn add_qp(&mut self, qp: u32, peer: IpAddr, now: Nanos) -> Result<(), String> {
-        let (route, generation) = match self.routes.get(&peer) {
-            Some(&route) => route,
-            None => {
-                let number = PeerId(self.routes.len() as u64);
-                let spec = RouteSpec { device: self.device, port: PORT, peer: number };
-                let opened = self.controller.open_route(spec, now).map_err(|error| error.to_string())?;
-                self.routes.insert(peer, opened);
-                opened
-            }
+        let (route, generation) = if let Some(&route) = self.routes.get(&peer) {
+            route
+        } else {
+            let number = PeerId(self.routes.len() as u64);
+            let spec = RouteSpec { device: self.device, port: PORT, peer: number };
+            let opened = self.controller.open_route(spec, now).map_err(|error| error.to_string())?;
+            self.routes.insert(peer, opened);
+            opened
         };
         self.lines.insert(qp, Line { route, generation, waiting: VecDeque::new() });
         Ok(())
