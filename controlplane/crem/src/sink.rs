@@ -2,12 +2,14 @@
 
 use core::net::SocketAddr;
 
-use crate::packet::Packet;
+use crate::packet::{FlowKey, Packet};
 
 /// Takes CREM datagrams. They are lent, so that nothing is allocated for them.
 pub trait Transmit {
-    /// Sends `octets` from the CREM port to `to`.
-    fn transmit(&mut self, to: SocketAddr, octets: &[u8]);
+    /// Sends `octets` from the CREM port to `to`. They concern `flow`: a gateway without an address of its own sends them
+    /// from the flow's source if they are the sender function's, from its destination if they are the receiver
+    /// function's.
+    fn transmit(&mut self, flow: &FlowKey, to: SocketAddr, octets: &[u8]);
 }
 
 /// Takes packets for the RDMA receiver as well.

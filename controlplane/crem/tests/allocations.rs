@@ -51,7 +51,7 @@ struct Queue {
 }
 
 impl Transmit for Queue {
-    fn transmit(&mut self, _: SocketAddr, octets: &[u8]) {
+    fn transmit(&mut self, _: &crem::FlowKey, _: SocketAddr, octets: &[u8]) {
         self.octets.extend_from_slice(octets);
         self.ends.push(self.octets.len());
     }

@@ -319,7 +319,7 @@ fn a_jump_beyond_the_window_starts_anew() {
 
 struct Nothing;
 impl crem::Transmit for Nothing {
-    fn transmit(&mut self, _: SocketAddr, _: &[u8]) {}
+    fn transmit(&mut self, _: &crem::FlowKey, _: SocketAddr, _: &[u8]) {}
 }
 impl crem::Deliver for Nothing {
     fn deliver(&mut self, _: &crem::Packet<'_>) {}

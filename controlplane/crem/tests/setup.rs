@@ -264,7 +264,7 @@ fn configurations_hold_from_their_effective_psn_on() {
             let lost = leg == Leg::Source && octets[11] % 50 == 7;
             if lost { Fate::Lost } else { Fate::Arrives }
         };
-        let csf = CsfConfig { k: 8, loss_memory: 2000, ..csf_config() };
+        let csf = CsfConfig { k: 8, loss_memory: 2000, repair_permille: 1000, ..csf_config() };
         let mut world = World::established(csf, crf_config(Order::Hold), FIRST, channel);
         let end = world.burst(FIRST, 20_000);
         world.run_until(end + 20 * DELAY);
@@ -306,7 +306,7 @@ fn many_changes_never_exhaust_the_receiver() {
         let every = if phase / 4000 % 2 == 0 { 1000 } else { 30 };
         if leg == Leg::Source && phase % every == 0 { Fate::Lost } else { Fate::Arrives }
     };
-    let csf = CsfConfig { loss_memory: 500, ..csf_config() };
+    let csf = CsfConfig { loss_memory: 500, repair_permille: 1000, ..csf_config() };
     let mut world = World::established(csf, crf_config(Order::Hold), FIRST, channel);
     let end = world.burst(FIRST, 60_000);
     world.run_until(end + 20 * DELAY);
@@ -378,7 +378,7 @@ fn an_end_by_choice_is_told_and_what_is_held_is_delivered() {
 #[derive(Default)]
 struct Datagrams(Vec<Vec<u8>>);
 impl crem::Transmit for Datagrams {
-    fn transmit(&mut self, _: SocketAddr, octets: &[u8]) {
+    fn transmit(&mut self, _: &FlowKey, _: SocketAddr, octets: &[u8]) {
         self.0.push(octets.to_vec());
     }
 }
@@ -404,7 +404,7 @@ fn hello_goes_to_the_configured_receiver_function_at_the_domains_port() {
 #[derive(Default)]
 struct Addressed(Vec<SocketAddr>);
 impl crem::Transmit for Addressed {
-    fn transmit(&mut self, to: SocketAddr, _: &[u8]) {
+    fn transmit(&mut self, _: &FlowKey, to: SocketAddr, _: &[u8]) {
         self.0.push(to);
     }
 }

@@ -73,7 +73,8 @@ pub(super) struct Flow {
     /// No block is due before.
     pub blocks_due: Nanos,
     pub next_request_id: u16,
-    pub last: LastPacket,
+    /// The last packet that came; without one, nothing can be verified, and so not be restored either.
+    pub last: Option<LastPacket>,
     /// When `HELLO_ACK` was sent, if once only: the first `PARAM_UPDATE` answers it.
     pub acknowledged_at: Option<Nanos>,
     pub last_heard: Nanos,
@@ -81,7 +82,7 @@ pub(super) struct Flow {
 }
 
 /// Headers, number and time of the last source packet.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct LastPacket {
     pub ip: IpFields,
     pub psn: Psn,
@@ -112,7 +113,7 @@ impl Flow {
             ranges_due: Nanos::MAX,
             blocks_due: Nanos::MAX,
             next_request_id: 1,
-            last: LastPacket::default(),
+            last: None,
             acknowledged_at: Some(now),
             last_heard: now,
             armed: Nanos::MAX,
@@ -167,7 +168,7 @@ impl Flow {
         ctx: &mut Context<'_, T>,
     ) -> Verdict {
         self.last_heard = ctx.now;
-        self.last = LastPacket { ip: packet.ip, psn: source.bth.psn, at: ctx.now };
+        self.last = Some(LastPacket { ip: packet.ip, psn: source.bth.psn, at: ctx.now });
         if self.first.is_none() {
             return Verdict::Pass;
         }
@@ -199,6 +200,7 @@ impl Flow {
         *self.slot_mut(position) = Slot {
             state: SlotState::Received,
             delivered: true,
+            late: known,
             ip: packet.ip,
             rate: rate_of(packet.payload),
         };
@@ -350,7 +352,7 @@ impl Flow {
 
     /// Delivers the packet at `position` unless it has been.
     pub(super) fn hand_over<T: Deliver>(&mut self, position: u64, ctx: &mut Context<'_, T>) {
-        let Slot { state, delivered, ip, rate } = *self.slot(position);
+        let Slot { state, delivered, ip, rate, .. } = *self.slot(position);
         if delivered || !matches!(state, SlotState::Received | SlotState::Restored) {
             return;
         }
@@ -378,6 +380,10 @@ impl Flow {
         }
     }
 
+    fn last_came(&self) -> Nanos {
+        self.last.map_or(Nanos(0), |last| last.at)
+    }
+
     /// The next time at which [`Flow::timeout`] has something to do.
     pub(super) fn deadline(&self, config: &CrfConfig) -> Nanos {
         let mut deadline = self.last_heard + config.idle_timeout;
@@ -386,7 +392,7 @@ impl Flow {
         or(self.ranges_due);
         or(self.blocks_due);
         if self.waits_for_idle() {
-            or(self.last.at + config.idle_wait);
+            or(self.last_came() + config.idle_wait);
         }
         if config.order == Order::Hold && self.deliver < self.next {
             or(self.held_until(self.deliver));
@@ -399,7 +405,7 @@ impl Flow {
         if ctx.now >= self.interval.due {
             self.report(ctx);
         }
-        if self.waits_for_idle() && ctx.now >= self.last.at + ctx.config.idle_wait {
+        if self.waits_for_idle() && ctx.now >= self.last_came() + ctx.config.idle_wait {
             self.all_gaps_are_due(ctx.now);
         }
         if ctx.now >= self.ranges_due {

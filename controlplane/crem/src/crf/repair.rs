@@ -246,7 +246,10 @@ impl Flow {
     }
 
     //= CREM, Coded Retransmission: d9bb65d4 31fc2512
-    /// Solves for what is missing of a block, if there are symbols enough.
+    //= CREM, Source Blocks: 0420d695
+    /// Solves for what is missing of a block, if there are symbols enough. A packet that came late may be the transport's
+    /// retransmission, and not identical to the original that was coded (its `AckReq` can differ): where the symbols
+    /// suffice, such packets are solved for too rather than trusted.
     fn try_decode<T: Deliver>(&mut self, start: u64, ctx: &mut Context<'_, T>) {
         let Some(block) = self.blocks.get(&start) else { return };
         let unknown = self.unknown_of(start, block.present);
@@ -254,43 +257,72 @@ impl Flow {
             self.finish(start);
             return;
         }
-        if block.symbols.len() < unknown.len() {
-            return;
+        let late: Bitmap = block.present.iter().filter(|&j| self.slot(start + u64::from(j)).late).collect();
+        let doubted = unknown.iter().chain(late.iter()).collect();
+        // With them unknown, with symbols that they aren't part of, and as a last resort trusting them.
+        let mut solved = self.solve(start, unknown, doubted, Bitmap::EMPTY, ctx);
+        if !late.is_empty() && solved != Some(true) {
+            solved = self.solve(start, unknown, unknown, late, ctx);
+        }
+        if !late.is_empty() && solved.is_none() {
+            solved = self.solve(start, unknown, unknown, Bitmap::EMPTY, ctx);
+        }
+        match solved {
+            Some(true) => self.finish(start),
+            // One of the symbols is wrong, and which one can't be known. If it may be a packet that came late instead, more
+            // symbols will tell.
+            Some(false) if late.is_empty() => {
+                if let Some(block) = self.blocks.get_mut(&start) {
+                    self.store.release(&block.symbols);
+                    block.symbols.clear();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Solves for the positions `solved`, with symbols over none of `avoided`, and restores those of `unknown`, which are
+    /// among them; says whether all are valid packets, and nothing when the symbols don't suffice.
+    fn solve<T: Deliver>(
+        &mut self,
+        start: u64,
+        unknown: Bitmap,
+        solved: Bitmap,
+        avoided: Bitmap,
+        ctx: &mut Context<'_, T>,
+    ) -> Option<bool> {
+        let block = self.blocks.get(&start)?;
+        if block.symbols.len() < solved.len() || self.last.is_none() {
+            return None;
         }
         let octets = usize::from(block.configuration.octets);
         let mut repairs = [RepairSymbol { index: 0, over: Bitmap::EMPTY, octets: &[] }; u8::MAX as usize];
-        for (repair, kept) in repairs.iter_mut().zip(&block.symbols) {
+        let usable = block.symbols.iter().filter(|kept| kept.over.and(&avoided).is_empty());
+        let mut count = 0;
+        for (repair, kept) in repairs.iter_mut().zip(usable) {
             *repair = RepairSymbol {
                 index: kept.index,
                 over: kept.over,
                 octets: self.store.get(kept.place, octets),
             };
+            count += 1;
         }
-        let repairs = &repairs[..block.symbols.len()];
-        let known = block.present.without(&unknown);
+        let repairs = &repairs[..count];
+        let known = block.present.without(&solved);
         let psn = |j: u8| psn_of(start + u64::from(j));
         if known.iter().any(|j| self.ring.get(psn(j), octets).is_none_or(|symbol| symbol.len() != octets)) {
             // A source longer than a symbol stands among them: the block can't have been coded with it.
-            return;
+            return None;
         }
         let source = |j: u8| self.ring.get(psn(j), octets).unwrap_or_default();
         let mut decoder = core::mem::take(&mut self.decoder);
         let code = block.configuration.code;
-        let mut valid = true;
-        if let Ok(recovered) =
-            decoder.decode(ctx.config.kernel, code, (unknown, known), source, repairs, octets)
-        {
-            for (j, symbol) in recovered.iter() {
-                valid &= self.restore(start + u64::from(j), symbol, ctx);
-            }
-            if valid {
-                self.finish(start);
-            } else if let Some(block) = self.blocks.get_mut(&start) {
-                // One of the symbols is wrong, and which one can't be known.
-                self.store.release(&block.symbols);
-                block.symbols.clear();
-            }
-        }
+        let recovered = decoder.decode(ctx.config.kernel, code, (solved, known), source, repairs, octets);
+        let valid = recovered.ok().map(|recovered| {
+            let wanted = recovered.iter().filter(|(j, _)| unknown.contains(*j));
+            wanted.fold(true, |valid, (j, symbol)| self.restore(start + u64::from(j), symbol, ctx) && valid)
+        });
         self.decoder = decoder;
+        valid
     }
 }

@@ -151,7 +151,7 @@ impl Flow {
     pub(super) fn send<T: Deliver>(&self, message: &Message<'_>, flags: Flags, ctx: &mut Context<'_, T>) {
         ctx.buffer.clear();
         message.encode(&Header { flags, flow_id: self.id }, ctx.buffer);
-        ctx.out.transmit(self.peer, ctx.buffer);
+        ctx.out.transmit(&self.key, self.peer, ctx.buffer);
     }
 
     /// The positions of a block that are missing.

@@ -39,7 +39,8 @@ impl Flow {
         };
         self.missing.remove(&position);
         self.ring.put_symbol(psn_of(position), symbol);
-        *self.slot_mut(position) = Slot { state: SlotState::Restored, delivered: false, ip, rate: None };
+        *self.slot_mut(position) =
+            Slot { state: SlotState::Restored, delivered: false, late: false, ip, rate: None };
         self.interval.restored += 1;
         ctx.stats.restored += 1;
         self.skip(position + 1, u64::from(positions) - 1, ctx);
@@ -65,7 +66,7 @@ impl Flow {
             self.neighbour(|distance| position.checked_sub(distance)),
             self.neighbour(|distance| position.checked_add(distance)),
         ];
-        let last = Some((self.last.ip, self.last.psn));
+        let last = self.last.map(|last| (last.ip, last.psn));
         for (ip, psn) in near.into_iter().chain([last]).flatten() {
             #[expect(clippy::cast_possible_truncation, reason = "the identification counts modulo 2^16")]
             let steps = psn_of(position).ahead_of(psn) as u16;

@@ -27,6 +27,8 @@ pub(super) struct Slot {
     pub state: SlotState,
     /// Whether the RDMA receiver has it.
     pub delivered: bool,
+    /// Whether it came after it had been missed: perhaps a retransmission.
+    pub late: bool,
     pub ip: IpFields,
     /// The rate of its Rate Signal, which the symbol lacks.
     pub rate: Option<[u8; 4]>,

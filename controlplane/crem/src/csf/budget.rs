@@ -2,8 +2,9 @@
 //!
 //! Ours, as decided, where the document lost its list: repair octets are at most a share of the source octets (a quarter by
 //! default), paced over the smoothed round-trip time. What a flow earned stays usable for three round-trip times, because a
-//! request for the first packets of a burst comes one round trip after them. A small allowance lets a flow of few packets be
-//! protected at all. While repair messages arrive with CE the share is halved, interval by interval.
+//! request for the first packets of a burst comes one round trip after them. A small allowance, which every round trip fills up
+//! again, lets a flow of few packets be protected at all, and one whose source has to wait for a repair get it. Ordinary
+//! symbols go at the pace of the source packets and leave a quarter of the account to answers, which are paced. While repair messages arrive with CE the share is halved, interval by interval.
 
 use wire::units::Nanos;
 
@@ -50,6 +51,7 @@ impl Budget {
             // Idle for long: all three intervals are over.
             let behind = now.saturating_sub(self.interval_end).0 > srtt.0.saturating_mul(3);
             self.interval_end = if behind { now } else { self.interval_end } + Nanos(srtt.0.max(1));
+            self.tokens = self.tokens.max(self.allowance * 1000);
             if behind {
                 self.intervals = [0; 3];
             }
@@ -69,12 +71,18 @@ impl Budget {
         self.tokens = self.tokens.min(self.cap() * 1000);
     }
 
-    /// Asks to send `octets` of repair: yes, or when to ask again; `None` when only new source packets help.
-    pub(super) fn spend(&mut self, octets: u64, now: Nanos, srtt: Nanos) -> Result<(), Option<Nanos>> {
+    /// Asks to send `octets` of repair, at an even pace or at once: yes, or when to ask again at the latest.
+    pub(super) fn spend(&mut self, octets: u64, paced: bool, now: Nanos, srtt: Nanos) -> Result<(), Nanos> {
         self.roll(now, srtt);
         self.tokens = self.tokens.min(self.cap() * 1000);
-        if self.tokens < octets * 1000 {
-            return Err(None);
+        // An answer repairs what is lost for certain, an ordinary symbol what may be: a quarter is kept for answers.
+        let kept = if paced { 0 } else { self.cap() * 1000 / 4 };
+        if self.tokens < octets * 1000 + kept {
+            return Err(self.interval_end);
+        }
+        if !paced {
+            self.tokens -= octets * 1000;
+            return Ok(());
         }
         // What the busiest interval earned, over one round-trip time.
         let busiest = self.intervals.iter().max().map_or(0, |source| source * self.share_permille / 1000);
@@ -82,7 +90,7 @@ impl Budget {
         let step = octets.saturating_mul(srtt.0) / pace;
         let start = self.paced_until.max(now.saturating_sub(Nanos(step * BURST)));
         if start > now {
-            return Err(Some(start));
+            return Err(start);
         }
         self.paced_until = start + Nanos(step);
         self.tokens -= octets * 1000;
@@ -109,10 +117,9 @@ mod tests {
     fn drain(budget: &mut Budget, from: u64, to: u64) -> u64 {
         let (mut now, mut sent) = (Nanos(from), 0);
         while now.0 < to {
-            match budget.spend(1000, now, SRTT) {
+            match budget.spend(1000, true, now, SRTT) {
                 Ok(()) => sent += 1000,
-                Err(Some(at)) => now = at,
-                Err(None) => break,
+                Err(at) => now = at,
             }
         }
         sent
@@ -121,13 +128,17 @@ mod tests {
     //~ CREM, Congestion: dd0a4b7d
     #[test]
     fn repair_is_a_quarter_of_the_source_at_most() {
-        let mut budget = Budget::new(250, 2000, Nanos(0));
+        let mut budget = Budget::new(250, 0, Nanos(0));
         for packet in 0..1000 {
             budget.earn(1000, Nanos(packet * 1000), SRTT);
         }
+        let mut at_once = budget.clone();
         let sent = drain(&mut budget, SRTT.0, 10 * SRTT.0);
         assert_eq!(sent, 250_000);
-        assert_eq!(budget.spend(1, Nanos(10 * SRTT.0), SRTT), Err(None));
+        assert!(budget.spend(1, false, Nanos(10 * SRTT.0), SRTT).is_err());
+        let now = Nanos(SRTT.0);
+        let sent = core::iter::from_fn(|| at_once.spend(1000, false, now, SRTT).ok()).count();
+        assert_eq!(sent, 187, "ordinary symbols have no pace of their own, and leave a quarter");
     }
 
     #[test]
@@ -135,8 +146,10 @@ mod tests {
         let mut budget = Budget::new(250, 2000, Nanos(0));
         budget.earn(1_000_000, Nanos(0), SRTT);
         let mut later = budget.clone();
-        assert_eq!(drain(&mut budget, SRTT.0, 3 * SRTT.0 - 1), 250_000);
-        assert_eq!(drain(&mut later, 4 * SRTT.0, 9 * SRTT.0), 2000, "the allowance is left");
+        // Twice filled up to the allowance meanwhile.
+        assert_eq!(drain(&mut budget, SRTT.0, 3 * SRTT.0 - 1), 252_000);
+        assert_eq!(drain(&mut later, 4 * SRTT.0, 5 * SRTT.0), 2000, "the allowance is left");
+        assert_eq!(drain(&mut later, 6 * SRTT.0, 8 * SRTT.0), 4000, "and filled up every round trip");
     }
 
     #[test]

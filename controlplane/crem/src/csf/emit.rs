@@ -23,8 +23,8 @@ pub(super) struct Scratch {
 
 /// Why a symbol did not leave.
 enum Held {
-    /// The rate limits: ask again then, or when source packets have earned more.
-    Limited(Option<Nanos>),
+    /// The rate limits: ask again then, or with the next source packet.
+    Limited(Nanos),
     /// The block's sources are gone.
     Gone,
 }
@@ -40,7 +40,7 @@ impl Flow {
                 Err(Held::Gone) => ctx.stats.suppressed += left(&job),
                 Err(Held::Limited(_)) if ctx.now >= job.expires => ctx.stats.suppressed += left(&job),
                 Err(Held::Limited(at)) => {
-                    self.pump_at = Some(at.map_or(job.expires, |at| at.min(job.expires)));
+                    self.pump_at = Some(at.min(job.expires));
                     self.jobs.push_front(job);
                     return;
                 }
@@ -64,7 +64,8 @@ impl Flow {
         let octets = if job.work == Work::Info { 0 } else { job.configuration.octets };
         let bitmaps = 2 * Bitmap::octets(job.covered);
         let length = wire::crem::REPAIR_FIXED_OCTETS + bitmaps + usize::from(octets);
-        self.budget.spend(length as u64, ctx.now, self.rtt.smoothed()).map_err(Held::Limited)?;
+        let paced = !job.is_ordinary();
+        self.budget.spend(length as u64, paced, ctx.now, self.rtt.smoothed()).map_err(Held::Limited)?;
         match job.work {
             Work::Coded { next, left } => {
                 let symbol = self.symbol(job, next, left, ctx)?;
@@ -107,7 +108,7 @@ impl Flow {
         let header = Header { flags: Flags::NONE.set(Flags::LAST, last), flow_id: self.id };
         Message::Repair(*repair).encode(&header, ctx.message);
         ctx.stats.repair_octets += ctx.message.len() as u64;
-        ctx.out.transmit(self.peer, ctx.message);
+        ctx.out.transmit(&self.key, self.peer, ctx.message);
     }
 
     //= CREM, Cauchy Code: 78fb80b7 84631fc2

@@ -81,7 +81,7 @@ impl Flow {
     pub(super) fn send_message<T: Transmit>(&self, message: &Message<'_>, ctx: &mut Context<'_, T>) {
         ctx.message.clear();
         message.encode(&Header { flags: Flags::NONE, flow_id: self.id }, ctx.message);
-        ctx.out.transmit(self.peer, ctx.message);
+        ctx.out.transmit(&self.key, self.peer, ctx.message);
     }
 
     /// Leaves the flow unprotected for a while.

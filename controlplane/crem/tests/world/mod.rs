@@ -161,7 +161,7 @@ struct Out {
 }
 
 impl Transmit for Out {
-    fn transmit(&mut self, to: SocketAddr, octets: &[u8]) {
+    fn transmit(&mut self, _: &FlowKey, to: SocketAddr, octets: &[u8]) {
         self.datagrams.push((to, octets.to_vec()));
     }
 }
