@@ -9,6 +9,7 @@ use wire::units::Nanos;
 
 use crate::desired::DesiredError;
 use crate::machine::{Controller, ControllerEvent, State};
+use crate::pipeline::Pipelines;
 use crate::topology::Topology;
 
 /// How often things are done.
@@ -69,17 +70,18 @@ impl Keeper {
         self.controller.start(now);
     }
 
-    /// Takes another topology; switches that are new in it are begun with.
+    /// Takes another topology and the programs of its switches; switches that are new in it are begun with.
     ///
     /// # Errors
     /// It doesn't fit a switch; the old one stays in force everywhere then.
     pub fn set_topology(
         &mut self,
         topology: &Topology,
+        pipelines: Pipelines,
         keep: impl FnMut(&str) -> bool,
         now: Nanos,
     ) -> Result<(), DesiredError> {
-        self.controller.set_topology(topology, now)?;
+        self.controller.set_topology_and_pipelines(topology, pipelines, now)?;
         self.controller.retain(keep);
         self.cares.retain(|name, _| topology.switches.contains_key(name));
         let names: Vec<String> = topology.switches.keys().cloned().collect();

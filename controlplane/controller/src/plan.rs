@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use p4runtime::client::Address;
+
 use crate::client::{Observer, RequestError};
 use crate::desired::Desired;
 use crate::diff::{self, Change};
@@ -50,7 +52,7 @@ impl Plan {
 /// # Errors
 /// The switch can't be reached or refuses to be read.
 pub async fn plan(
-    address: &str,
+    address: &Address,
     device_id: u64,
     timeout: Duration,
     pipeline: &Pipeline,

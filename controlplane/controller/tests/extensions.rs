@@ -216,8 +216,19 @@ fn thresholds_that_bmv2_never_reaches_and_reports_that_take_too_much_are_warned_
     let deep = text()
         .replace("target: soft", "target: bmv2")
         .replace("ecn_threshold: 100kB", "ecn_threshold: 300kB");
-    assert_eq!(warnings(&deep), ["topology::bmv2_depth"]);
-    assert!(warnings(&deep.replace("300kB", "266kB")).is_empty(), "64 packets of 4,170 octets are 266,880");
+    assert_eq!(warnings(&deep), ["topology::bmv2_depth", "topology::bmv2_queues"]);
+    let shallow = deep.replace("300kB", "266kB");
+    assert_eq!(warnings(&shallow), ["topology::bmv2_queues"], "64 packets of 4,170 octets are 266,880");
+    let rated = deep.replace("target: bmv2", "target: bmv2, queues: { rate: 5000pps }");
+    assert_eq!(warnings(&rated), ["topology::bmv2_depth", "topology::bmv2_queues"], "nobody can set it");
+    let set = rated.replace("target: bmv2", "target: bmv2, thrift: \"127.0.0.1:9090\"");
+    assert!(warnings(&set).is_empty());
+    let queues = parse(&set).switches["s1"].queues.expect("BMv2's");
+    assert_eq!(
+        (queues.depth, queues.rate_pps),
+        (2_000_000 / 64 + 64, Some(5000)),
+        "what the largest q_max needs"
+    );
     // 114 octets in 10 us are 91.2 Mbit/s: 0.5 % of 18.24 Gbit/s.
     assert_eq!(warnings(&text().replace("rate: 100Gbps", "rate: 18Gbps")).len(), 2, "of both data profiles");
     assert!(warnings(&text().replace("rate: 100Gbps", "rate: 19Gbps")).is_empty());

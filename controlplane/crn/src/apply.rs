@@ -1,7 +1,6 @@
 //! `crn apply`: makes the switches hold what the topology says.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use controller::client::{GrpcClient, RequestError};
@@ -9,13 +8,13 @@ use controller::machine::{Controller, Remains, State, settle};
 use controller::pipeline::Pipeline;
 use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result};
-use p4runtime::client::Options;
 use serde_json::{Value, json};
 use wire::units::Nanos;
 
-use crate::output::{self, plural};
+use crate::bmv2_queues;
+use crate::output::{self, complain, plural, say};
 use crate::plan;
-use crate::switches::{self, Reached, Selection};
+use crate::switches::{self, Election, Reached, Selection, Site};
 
 /// Arguments of `crn apply`.
 #[derive(clap::Args)]
@@ -25,9 +24,12 @@ pub struct Args {
     /// Only say what would be changed, as `crn plan` does
     #[arg(long)]
     dry_run: bool,
-    /// Our election id; one above a running controller's takes the switch from it for the time of the apply
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    election_id: u64,
+    /// Change all switches or none: nothing is written before every one of them can be, and if one fails then, the
+    /// others are taken back
+    #[arg(long)]
+    all_or_nothing: bool,
+    #[command(flatten)]
+    election: Election,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
@@ -40,6 +42,7 @@ const ATTEMPTS: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What came of a switch.
+#[derive(Clone)]
 enum Came {
     Ready { pushed: bool, written: usize },
     Backup,
@@ -51,15 +54,23 @@ pub fn run(args: &Args) -> Result<()> {
     if args.dry_run {
         return plan::show(&args.selection, args.json, false);
     }
-    let topology = output::load(&args.selection.topology)?;
-    let pipeline = Arc::new(Pipeline::v1model().into_diagnostic()?);
-    let reached = args.selection.resolve(&topology)?;
-    plan::desired_of(&topology, &pipeline)?;
+    let site = args.selection.site()?;
+    plan::desired_of(&site.topology, &site.pipelines)?;
     let mut controller =
-        Controller::new(Arc::clone(&pipeline), &topology, args.election_id.into()).into_diagnostic()?;
-    controller.retain(|name| reached.contains_key(name));
-    let results = switches::runtime()?.block_on(apply(args, &mut controller, &reached));
-    report(args, &topology, &pipeline, &controller, &reached, &results)
+        Controller::new(site.pipelines.clone(), &site.topology, args.election.election_id.into())
+            .into_diagnostic()?;
+    controller.retain(|name| site.reached.contains_key(name));
+    if args.all_or_nothing {
+        controller.all_or_nothing();
+    }
+    let (results, queues) = switches::runtime()?.block_on(async {
+        let results = apply(args, &mut controller, &site.reached).await;
+        let ready = |name: &str| matches!(results.get(name), Some(Came::Ready { .. }));
+        let queues = bmv2_queues::set(&site.topology, ready, args.selection.timeout()).await;
+        (results, queues)
+    });
+    let written = report(args, &site, &controller, &results);
+    bmv2_queues::report(&queues, args.json).and(written)
 }
 
 async fn apply(
@@ -68,10 +79,7 @@ async fn apply(
     reached: &BTreeMap<String, Reached>,
 ) -> BTreeMap<String, Came> {
     let timeout = args.selection.timeout();
-    let client = |(name, reached): (&String, &Reached)| {
-        let options = Options { device_id: reached.device_id, timeout, ..Options::default() };
-        (name.clone(), GrpcClient::spawn(reached.address.clone(), options))
-    };
+    let client = |(name, reached): (&String, &Reached)| (name.clone(), reached.client(timeout));
     let mut clients: BTreeMap<String, GrpcClient> = reached.iter().map(client).collect();
     let start = Instant::now();
     let now = || Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -96,6 +104,10 @@ async fn apply(
             controller.start_one(name, now());
         }
     }
+    if args.all_or_nothing && controller.take_back() {
+        settle(controller, &mut clients, now).await;
+        collect(controller, &mut results);
+    }
     results
 }
 
@@ -117,14 +129,8 @@ fn collect(controller: &mut Controller, results: &mut BTreeMap<String, Came>) {
     }
 }
 
-fn report(
-    args: &Args,
-    topology: &Topology,
-    pipeline: &Pipeline,
-    controller: &Controller,
-    reached: &BTreeMap<String, Reached>,
-    results: &BTreeMap<String, Came>,
-) -> Result<()> {
+fn report(args: &Args, site: &Site, controller: &Controller, results: &BTreeMap<String, Came>) -> Result<()> {
+    let Site { topology, pipelines, reached } = site;
     let names = reached.keys().map(String::len).max().unwrap_or(0);
     let addresses = reached.values().map(|reached| reached.address.len()).max().unwrap_or(0);
     let mut total = 0;
@@ -145,27 +151,29 @@ fn report(
                     (true, written) => format!("program pushed, {} written", plural(*written, "entry")),
                 };
                 if !args.json {
-                    println!("{head}{said}");
+                    say!("{head}{said}");
                 }
             }
             Some(Came::Backup) => {
                 let said = "another controller is primary; nothing was changed";
                 list.push(json!({ "switch": name, "outcome": "backup", "error": said }));
-                eprintln!("error: {head}{said}");
-                eprintln!(
+                complain!("error: {head}{said}");
+                complain!(
                     "  help: change the file that controller watches, stop it, or give a higher --election-id than its own"
                 );
             }
-            Some(Came::Failed) | None => list.push(failed(topology, pipeline, controller, name, &head)),
+            Some(Came::Failed) | None => {
+                list.push(failed(topology, pipelines.of(name), controller, name, &head));
+            }
         }
     }
     if args.json {
         let object = json!({ "topology": topology.name, "file": topology.file(), "switches": list });
-        println!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
+        say!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
     } else if good > 0 && total == 0 {
-        println!("Nothing was written.");
+        say!("Nothing was written.");
     } else if good > 0 {
-        println!("Applied to {}: {} in all.", plural(good, "switch"), plural(total, "change"));
+        say!("Applied to {}: {} in all.", plural(good, "switch"), plural(total, "change"));
     }
     if good == reached.len() { Ok(()) } else { Err(output::said()) }
 }
@@ -184,21 +192,21 @@ fn failed(
     let head = head.trim_end();
     match &failure.error {
         RequestError::Updates { failed, of } => {
-            eprintln!("error: {head}  {} of {of} changes refused; {}", failed.len(), failure.remains);
+            complain!("error: {head}  {} of {of} changes refused; {}", failed.len(), failure.remains);
         }
         error if failure.state == State::Arbitrating => {
-            eprintln!("error: {head}  {error}; {}", failure.remains);
+            complain!("error: {head}  {error}; {}", failure.remains);
         }
-        error => eprintln!("error: {head}  {}: {error}; {}", failure.state, failure.remains),
+        error => complain!("error: {head}  {}: {error}; {}", failure.state, failure.remains),
     }
     for (change, reason) in failure.refused.iter().take(10) {
-        eprintln!("{}", plan::line(topology, pipeline, change));
+        complain!("{}", plan::line(topology, pipeline, change));
         let place = change.origin.as_ref().and_then(|origin| topology.place(origin));
         let place = place.map_or_else(String::new, |place| format!(" (from {place})"));
-        eprintln!("    {reason}{place}");
+        complain!("    {reason}{place}");
     }
     if failure.refused.len() > 10 {
-        eprintln!("    ... and {} more", failure.refused.len() - 10);
+        complain!("    ... and {} more", failure.refused.len() - 10);
     }
     let refused: Vec<Value> = failure
         .refused

@@ -12,16 +12,15 @@ use clap::ValueEnum;
 use controller::client::{Event, GrpcClient};
 use controller::keeper::{Keeper, Rhythm, Settled};
 use controller::machine::{Controller, ControllerEvent, State, next_event, pump};
-use controller::pipeline::Pipeline;
 use controller::topology::{self, Topology, TopologyErrors};
 use miette::{Context as _, IntoDiagnostic as _, Result};
-use p4runtime::client::Options;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 use wire::units::Nanos;
 
-use crate::switches::{self, Reached, Selection};
-use crate::{output, plan};
+use crate::output::complain_as_is;
+use crate::switches::{self, Election, Reached, Selection, Site};
+use crate::{bmv2_queues, output, plan};
 use metrics::Metrics;
 
 /// Arguments of `crn controller`.
@@ -29,9 +28,8 @@ use metrics::Metrics;
 pub struct Args {
     #[command(flatten)]
     selection: Selection,
-    /// Election id; of several controllers the one with the highest is primary, the others stand by
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    election_id: u64,
+    #[command(flatten)]
+    election: Election,
     /// Serve /metrics (Prometheus) and /healthz here, as in 127.0.0.1:9464
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<SocketAddr>,
@@ -93,12 +91,10 @@ pub type SharedHealth = Arc<Mutex<Health>>;
 pub fn run(args: &Args) -> Result<()> {
     logs(args.log);
     let content = std::fs::read(&args.selection.topology).ok();
-    let topology = output::load(&args.selection.topology)?;
-    let pipeline = Arc::new(Pipeline::v1model().into_diagnostic()?);
-    let reached = args.selection.resolve(&topology)?;
-    plan::desired_of(&topology, &pipeline)?;
+    let Site { topology, pipelines, reached } = args.selection.site()?;
+    plan::desired_of(&topology, &pipelines)?;
     let mut controller =
-        Controller::new(Arc::clone(&pipeline), &topology, args.election_id.into()).into_diagnostic()?;
+        Controller::new(pipelines, &topology, args.election.election_id.into()).into_diagnostic()?;
     controller.retain(|name| reached.contains_key(name));
     let rhythm = Rhythm { check: Nanos(args.check.saturating_mul(1_000_000_000)), ..Rhythm::default() };
     let keeper = Keeper::new(controller, rhythm);
@@ -136,6 +132,8 @@ fn logs(format: LogFormat) {
     let builder = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
         .with_target(false)
+        // Nobody reading is no reason to end, nor to complain to nobody.
+        .log_internal_errors(false)
         .with_ansi(output::color_stderr());
     // A second subscriber can't be there: this is the only place that sets one.
     let _ = match format {
@@ -169,7 +167,7 @@ impl Daemon<'_> {
         info!(
             topology = self.topology.name,
             switches = self.reached.len(),
-            election_id = self.args.election_id,
+            election_id = self.args.election.election_id,
             "started"
         );
         loop {
@@ -208,14 +206,8 @@ impl Daemon<'_> {
         let reached = &self.reached;
         self.clients.retain(|name, _| reached.contains_key(name));
         for (name, reached) in reached {
-            let options = Options {
-                device_id: reached.device_id,
-                timeout: self.args.selection.timeout(),
-                ..Options::default()
-            };
-            self.clients
-                .entry(name.clone())
-                .or_insert_with(|| GrpcClient::spawn(reached.address.clone(), options));
+            let timeout = self.args.selection.timeout();
+            self.clients.entry(name.clone()).or_insert_with(|| reached.client(timeout));
         }
     }
 
@@ -231,11 +223,12 @@ impl Daemon<'_> {
     }
 
     fn take(&mut self, topology: Topology) {
-        let Ok(reached) = self.args.selection.resolve(&topology) else {
-            return self.refused("a switch has no P4Runtime address");
+        let Ok(Site { topology, pipelines, reached }) = self.args.selection.site_of(topology) else {
+            return self.refused("a switch can't be reached as the file says");
         };
         let now = self.now();
-        if let Err(error) = self.keeper.set_topology(&topology, |name| reached.contains_key(name), now) {
+        let kept = |name: &str| reached.contains_key(name);
+        if let Err(error) = self.keeper.set_topology(&topology, pipelines, kept, now) {
             return self.refused(&error.to_string());
         }
         for warning in &topology.warnings {
@@ -244,11 +237,7 @@ impl Daemon<'_> {
         let moved: Vec<String> = self
             .reached
             .iter()
-            .filter(|(name, old)| {
-                reached
-                    .get(*name)
-                    .is_some_and(|new| new.address != old.address || new.device_id != old.device_id)
-            })
+            .filter(|(name, old)| reached.get(*name).is_some_and(|new| new != *old))
             .map(|(name, _)| name.clone())
             .collect();
         for name in moved {
@@ -265,7 +254,7 @@ impl Daemon<'_> {
     }
 
     fn refuse(&self, errors: &TopologyErrors) {
-        eprint!("{}", errors.render(output::width(), output::color_stderr()));
+        complain_as_is!("{}", errors.render(output::width(), output::color_stderr()));
         let first = errors.errors.first();
         let text = first.map_or_else(
             || errors.to_string(),
@@ -285,6 +274,9 @@ impl Daemon<'_> {
             ControllerEvent::Ready { switch, pushed, written } => {
                 self.metrics.ready(switch, *pushed, *written);
                 let news = self.ready.insert(switch.clone());
+                if news || *pushed {
+                    self.set_queues(switch);
+                }
                 if news || *pushed || *written > 0 {
                     info!(switch, pushed, written, "ready: it holds what the file says");
                 }
@@ -311,6 +303,21 @@ impl Daemon<'_> {
             ControllerEvent::Counters { switch, cells } => self.metrics.counters(switch, cells),
             ControllerEvent::PacketIn { .. } => {}
         }
+    }
+
+    /// Sets the queues of a BMv2 that is new or was started anew, beside all else.
+    fn set_queues(&self, switch: &str) {
+        let (topology, switch) = (self.topology.clone(), switch.to_owned());
+        let timeout = self.args.selection.timeout();
+        tokio::spawn(async move {
+            for (switch, queues, outcome) in bmv2_queues::set(&topology, |name| name == switch, timeout).await
+            {
+                match outcome {
+                    Ok(()) => info!(switch, "queues: {}", bmv2_queues::said(queues)),
+                    Err(error) => error!(switch, "{error}"),
+                }
+            }
+        });
     }
 
     fn note_states(&self) {

@@ -1,5 +1,6 @@
 //! `crn decode`: one message, field by field.
 
+use crate::output::say;
 use clap::ValueEnum;
 use miette::{IntoDiagnostic as _, Result, miette};
 use wire::describe::{self, Description};
@@ -40,9 +41,9 @@ pub fn run(args: &Args) -> Result<()> {
         if let serde_json::Value::Object(fields) = description.to_json() {
             object.extend(fields);
         }
-        println!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
+        say!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
     } else {
-        println!("{description}");
+        say!("{description}");
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use controller::topology::{End, Link, Rate, Topology};
 use miette::{Context as _, IntoDiagnostic as _, Result};
 
-use crate::output;
+use crate::output::{self, say_as_is};
 
 mod svg;
 
@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<()> {
     if let Some(path) = &args.out {
         return write(path, &text);
     }
-    print!("{text}");
+    say_as_is!("{text}");
     Ok(())
 }
 

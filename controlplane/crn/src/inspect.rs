@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use comfy_table::{Table, presets};
+use comfy_table::Table;
 use controller::topology::{PeerNode, Rate, Size, Time, Topology};
 use miette::{IntoDiagnostic as _, Result};
 
-use crate::{output, validate};
+use crate::output::{self, say, table};
+use crate::validate;
 
 /// Arguments of `crn inspect`.
 #[derive(clap::Args)]
@@ -23,25 +24,18 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<()> {
     let topology = output::load(&args.topology)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&json(&topology)).into_diagnostic()?);
+        say!("{}", serde_json::to_string_pretty(&json(&topology)).into_diagnostic()?);
         return Ok(());
     }
     let ports = topology.domain.ports;
-    println!("{}", topology.name);
-    println!("UDP ports: rdcc {}, crem {}, scone {}\n", ports.rdcc, ports.crem, ports.scone);
+    say!("{}", topology.name);
+    say!("UDP ports: rdcc {}, crem {}, scone {}\n", ports.rdcc, ports.crem, ports.scone);
     for part in
         [dscp(&topology), switches(&topology), ports_in_use(&topology), hosts(&topology), profiles(&topology)]
     {
-        println!("{part}\n");
+        say!("{part}\n");
     }
     Ok(())
-}
-
-fn table(headings: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(headings.iter().copied());
-    table
 }
 
 fn dscp(topology: &Topology) -> Table {

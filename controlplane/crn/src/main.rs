@@ -4,6 +4,7 @@
 
 mod agent_command;
 mod apply;
+mod bmv2_queues;
 mod controller_command;
 mod decode;
 mod graph;
@@ -23,6 +24,7 @@ mod validate;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use crate::output::complain;
 use clap::{Parser, Subcommand};
 
 /// A programmable-switch Congestion Reporting Node: its simulator, its controller, its tools.
@@ -92,7 +94,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
             if !output::was_said(&report) {
-                eprintln!("{report:?}");
+                complain!("{report:?}");
             }
             ExitCode::FAILURE
         }

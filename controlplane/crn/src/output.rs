@@ -1,25 +1,75 @@
 //! What all commands share about printing: width, colour, plurals, and loading a topology.
 
-use std::io::IsTerminal as _;
+use std::fmt;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
 
-use controller::topology::{self, Topology};
+use comfy_table::{ContentArrangement, Table, presets};
+use controller::topology::{self, Problem, Topology};
 use miette::{Diagnostic, Report, Result};
 
-/// Columns where the terminal doesn't say.
+/// Columns where nothing says how many there are.
 const WIDTH: usize = 100;
+/// Columns that there are in any case.
+const LEAST_WIDTH: usize = 40;
 
-/// Columns of the terminal.
+/// Exit code of a command whose reader has gone: what a shell makes of a process that SIGPIPE (13) has ended.
+const READER_GONE: i32 = 128 + 13;
+
+/// Prints a line to standard output.
+macro_rules! say {
+    ($($argument:tt)*) => { $crate::output::out(format_args!("{}\n", format_args!($($argument)*))) };
+}
+/// Prints to standard output.
+macro_rules! say_as_is {
+    ($($argument:tt)*) => { $crate::output::out(format_args!($($argument)*)) };
+}
+/// Prints a line to standard error.
+macro_rules! complain {
+    ($($argument:tt)*) => { $crate::output::err(format_args!("{}\n", format_args!($($argument)*))) };
+}
+/// Prints to standard error.
+macro_rules! complain_as_is {
+    ($($argument:tt)*) => { $crate::output::err(format_args!($($argument)*)) };
+}
+pub(crate) use {complain, complain_as_is, say, say_as_is};
+
+/// Prints to standard output. Whoever has read enough (`head`) ends the command quietly; a full disk ends it with a word.
+pub fn out(text: fmt::Arguments<'_>) {
+    let mut stdout = io::stdout().lock();
+    let Err(error) = stdout.write_fmt(text).and_then(|()| stdout.flush()) else { return };
+    if error.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(READER_GONE);
+    }
+    err(format_args!("error: can't print: {error}\n"));
+    std::process::exit(1);
+}
+
+/// Prints to standard error. That nobody can read it is no reason to end: the exit code says the rest.
+pub fn err(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().lock().write_fmt(text);
+}
+
+/// Columns of the terminal; where output goes elsewhere, `COLUMNS` or 100.
 pub fn width() -> usize {
-    std::env::var("COLUMNS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .map_or(WIDTH, |width: usize| width.max(40))
+    let asked = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let terminal = || terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| columns.into());
+    asked.or_else(terminal).unwrap_or(WIDTH).max(LEAST_WIDTH)
+}
+
+/// A table for people, no wider than the terminal: long cells are broken.
+pub fn table(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width()).unwrap_or(u16::MAX));
+    table.set_header(headings.iter().copied());
+    table
 }
 
 /// Whether errors are coloured: on a terminal, unless `NO_COLOR` is set.
 pub fn color_stderr() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// `1 host`, `2 hosts`, `2 switches`.
@@ -57,23 +107,28 @@ pub fn load(path: &Path) -> Result<Topology> {
     match topology::load(path) {
         Ok(topology) => {
             for warning in &topology.warnings {
-                eprint!("{}", warning.render(width(), color_stderr()));
+                show(warning);
             }
             Ok(topology)
         }
         Err(errors) => {
-            eprint!("{}", errors.render(width(), color_stderr()));
+            complain_as_is!("{}", errors.render(width(), color_stderr()));
             Err(said())
         }
     }
+}
+
+/// Shows an error or a warning on standard error.
+pub fn show(problem: &Problem) {
+    complain_as_is!("{}", problem.render(width(), color_stderr()));
 }
 
 /// A failure that has been printed already: only the exit code is missing.
 #[derive(Debug)]
 struct Said;
 
-impl std::fmt::Display for Said {
-    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Said {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }

@@ -7,14 +7,14 @@ use controller::client::RequestError;
 use controller::describe::{self, Kind};
 use controller::desired::{self, Desired};
 use controller::diff::Change;
-use controller::pipeline::Pipeline;
+use controller::pipeline::{Pipeline, Pipelines};
 use controller::plan::{Plan, Program};
 use controller::topology::{Origin, Topology};
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
 
-use crate::output::{self, plural};
-use crate::switches::{self, Reached, Selection};
+use crate::output::{self, complain, plural, say, say_as_is};
+use crate::switches::{self, Reached, Selection, Site};
 
 /// Arguments of `crn plan`.
 #[derive(clap::Args)]
@@ -42,29 +42,27 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Plans and prints.
 pub fn show(selection: &Selection, json: bool, full: bool) -> Result<()> {
-    let topology = output::load(&selection.topology)?;
-    let pipeline = Pipeline::v1model().into_diagnostic()?;
-    let reached = selection.resolve(&topology)?;
-    let desired = desired_of(&topology, &pipeline)?;
-    let plans = plans(selection, &reached, &pipeline, &desired)?;
+    let Site { topology, pipelines, reached } = selection.site()?;
+    let desired = desired_of(&topology, &pipelines)?;
+    let plans = plans(selection, &reached, &pipelines, &desired)?;
     let failed = plans.values().filter(|found| found.is_err()).count();
     if json {
-        println!(
+        say!(
             "{}",
-            serde_json::to_string_pretty(&to_json(&topology, &pipeline, &reached, &plans))
+            serde_json::to_string_pretty(&to_json(&topology, &pipelines, &reached, &plans))
                 .into_diagnostic()?
         );
     } else {
         for (name, found) in &plans {
             if let (Some(reached), Ok(plan)) = (reached.get(name), found) {
-                print!("{}", text(&topology, &pipeline, name, reached, plan, full));
+                say_as_is!("{}", text(&topology, pipelines.of(name), name, reached, plan, full));
             }
         }
-        println!("{}", summary(&plans));
+        say!("{}", summary(&plans));
     }
     for (name, found) in &plans {
         if let Err(error) = found {
-            eprintln!("error: {name}: {error}");
+            complain!("error: {name}: {error}");
         }
     }
     if failed == 0 { Ok(()) } else { Err(output::said()) }
@@ -74,19 +72,18 @@ pub fn show(selection: &Selection, json: bool, full: bool) -> Result<()> {
 ///
 /// # Errors
 /// A switch can't hold it; printed already.
-pub fn desired_of(topology: &Topology, pipeline: &Pipeline) -> Result<BTreeMap<String, Desired>> {
+pub fn desired_of(topology: &Topology, pipelines: &Pipelines) -> Result<BTreeMap<String, Desired>> {
     let mut all = BTreeMap::new();
     let mut refused = false;
     for name in topology.switches.keys() {
-        match desired::entries(topology, name, &pipeline.index) {
+        match desired::entries(topology, name, &pipelines.of(name).index) {
             Ok(desired) => {
                 all.insert(name.clone(), desired);
             }
             Err(error) => {
                 let hint = "`crn validate` checks this without a switch";
                 let origin = Origin::Switch(name.clone());
-                let problem = topology.problem("topology::capacity", &error.to_string(), &origin, hint);
-                eprint!("{}", problem.render(output::width(), output::color_stderr()));
+                output::show(&topology.problem("topology::capacity", &error.to_string(), &origin, hint));
                 refused = true;
             }
         }
@@ -97,20 +94,19 @@ pub fn desired_of(topology: &Topology, pipeline: &Pipeline) -> Result<BTreeMap<S
 fn plans(
     selection: &Selection,
     reached: &BTreeMap<String, Reached>,
-    pipeline: &Pipeline,
+    pipelines: &Pipelines,
     desired: &BTreeMap<String, Desired>,
 ) -> Result<BTreeMap<String, Found>> {
     let timeout = selection.timeout();
     let mut plans = BTreeMap::new();
     switches::runtime()?.block_on(async {
+        let plan = async |name: &String, reached: &Reached, desired: &Desired| {
+            let (address, pipeline) = (reached.at(), pipelines.of(name));
+            controller::plan::plan(&address, reached.device_id, timeout, pipeline, desired).await
+        };
         let pending: Vec<_> = reached
             .iter()
-            .filter_map(|(name, reached)| {
-                let desired = desired.get(name)?;
-                let plan =
-                    controller::plan::plan(&reached.address, reached.device_id, timeout, pipeline, desired);
-                Some((name.clone(), plan))
-            })
+            .filter_map(|(name, reached)| Some((name.clone(), plan(name, reached, desired.get(name)?))))
             .collect();
         for (name, found) in switches::side_by_side(pending).await {
             plans.insert(name, found);
@@ -235,7 +231,7 @@ pub fn line(topology: &Topology, pipeline: &Pipeline, change: &Change) -> String
 
 fn to_json(
     topology: &Topology,
-    pipeline: &Pipeline,
+    pipelines: &Pipelines,
     reached: &BTreeMap<String, Reached>,
     plans: &BTreeMap<String, Found>,
 ) -> Value {
@@ -243,6 +239,7 @@ fn to_json(
         .iter()
         .map(|(name, found)| {
             let address = reached.get(name).map(|reached| reached.address.as_str());
+            let pipeline = pipelines.of(name);
             match found {
                 Ok(plan) => json!({
                     "switch": name,

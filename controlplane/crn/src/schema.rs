@@ -1,6 +1,8 @@
 //! `crn schema`: the JSON Schema of topology files, generated from the types that read them.
 
+use crate::output::say_as_is;
+
 /// Prints the schema.
 pub fn run() {
-    print!("{}", controller::topology::schema());
+    say_as_is!("{}", controller::topology::schema());
 }

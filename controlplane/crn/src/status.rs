@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table};
 use controller::client::{Observer, Primaryship, RequestError};
 use controller::desired::Desired;
 use controller::diff;
@@ -14,9 +14,9 @@ use controller::plan::Program;
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
 
-use crate::output::{self, plural};
+use crate::output::{self, complain, plural, say, table};
 use crate::plan;
-use crate::switches::{self, Reached, Selection};
+use crate::switches::{self, Reached, Selection, Site};
 
 /// Arguments of `crn status`.
 #[derive(clap::Args)]
@@ -33,6 +33,8 @@ struct Status {
     version: String,
     primary: Primaryship,
     program: Program,
+    /// Of the program that it should run.
+    digest: u64,
     /// Changes that an apply would make; `None` if another program runs.
     drift: Option<usize>,
     cells: Vec<CounterCell>,
@@ -40,38 +42,32 @@ struct Status {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
-    let topology = output::load(&args.selection.topology)?;
-    let pipeline = Pipeline::v1model().into_diagnostic()?;
-    let reached = args.selection.resolve(&topology)?;
-    let desired = plan::desired_of(&topology, &pipeline)?;
+    let Site { topology, pipelines, reached } = args.selection.site()?;
+    let desired = plan::desired_of(&topology, &pipelines)?;
     let timeout = args.selection.timeout();
     let all = switches::runtime()?.block_on(async {
         let pending = reached
             .iter()
-            .filter_map(|(name, reached)| Some((name, of(reached, timeout, &pipeline, desired.get(name)?))))
+            .filter_map(|(name, at)| Some((name, of(at, timeout, pipelines.of(name), desired.get(name)?))))
             .collect();
         switches::side_by_side(pending).await
     });
     if args.json {
         let switches: Vec<Value> = all.iter().map(|(name, status)| to_json(name, status)).collect();
-        let object = json!({ "topology": topology.name, "program": digest(&pipeline), "switches": switches });
-        println!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
+        let object = json!({ "topology": topology.name, "switches": switches });
+        say!("{}", serde_json::to_string_pretty(&object).into_diagnostic()?);
     } else {
-        println!("{}  program {}\n", topology.name, digest(&pipeline));
-        println!("{}\n", overview(&reached, &all));
-        println!("{}", counters(&all));
+        say!("{}\n", topology.name);
+        say!("{}\n", overview(&reached, &all));
+        say!("{}", counters(&all));
     }
     let failed = all.iter().any(|(_, status)| status.is_err());
     for (name, status) in &all {
         if let Err(error) = status {
-            eprintln!("error: {name}: {error}");
+            complain!("error: {name}: {error}");
         }
     }
     if failed { Err(output::said()) } else { Ok(()) }
-}
-
-fn digest(pipeline: &Pipeline) -> String {
-    format!("{:016x}", pipeline.cookie)
 }
 
 async fn of(
@@ -80,7 +76,7 @@ async fn of(
     pipeline: &Pipeline,
     desired: &Desired,
 ) -> Result<Status, RequestError> {
-    let mut observer = Observer::connect(&reached.address, reached.device_id, timeout).await?;
+    let mut observer = Observer::connect(&reached.at(), reached.device_id, timeout).await?;
     // Not every switch says.
     let version = observer.api_version().await.unwrap_or_else(|_| "-".to_owned());
     let program = Program::of(observer.cookie().await?, pipeline);
@@ -92,12 +88,12 @@ async fn of(
     } else {
         (None, Vec::new())
     };
-    Ok(Status { version, primary, program, drift, cells })
+    Ok(Status { version, primary, program, digest: pipeline.cookie, drift, cells })
 }
 
-fn program(program: Program) -> String {
-    match program {
-        Program::Ours => "ours".to_owned(),
+fn program(status: &Status) -> String {
+    match status.program {
+        Program::Ours => format!("ours ({:016x})", status.digest),
         Program::Missing => "none".to_owned(),
         Program::Other(0) => "another".to_owned(),
         Program::Other(cookie) => format!("another ({cookie:016x})"),
@@ -120,9 +116,7 @@ fn drift(drift: Option<usize>) -> String {
 }
 
 fn overview(reached: &BTreeMap<String, Reached>, all: &[(&String, Result<Status, RequestError>)]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["switch", "address", "P4Runtime", "primary", "program", "drift"]);
+    let mut table = table(&["switch", "address", "P4Runtime", "primary", "program", "drift"]);
     for (name, status) in all {
         let address = reached.get(*name).map_or("-", |reached| &reached.address).to_owned();
         table.add_row(match status {
@@ -131,7 +125,7 @@ fn overview(reached: &BTreeMap<String, Reached>, all: &[(&String, Result<Status,
                 address,
                 status.version.clone(),
                 primary(status.primary),
-                program(status.program),
+                program(status),
                 drift(status.drift),
             ],
             Err(_) => [(*name).clone(), address, "-".into(), "-".into(), "no answer".into(), "-".into()],
@@ -169,9 +163,7 @@ pub fn kind(cell: &CounterCell) -> &'static str {
 }
 
 fn counters(all: &[(&String, Result<Status, RequestError>)]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["port", "queue", "counter", "of", "packets", "octets"]);
+    let mut table = table(&["port", "queue", "counter", "of", "packets", "octets"]);
     let mut rows = 0;
     for (name, status) in all {
         for cell in status.iter().flat_map(|status| &status.cells) {
@@ -215,7 +207,7 @@ fn to_json(name: &str, status: &Result<Status, RequestError>) -> Value {
             Primaryship::Held(id) => Value::from(id.to_string()),
             Primaryship::Vacant => Value::Null,
         },
-        "program": program(status.program),
+        "program": program(status),
         "drift": status.drift,
         "counters": status.cells.iter().map(cell).collect::<Vec<_>>(),
     })

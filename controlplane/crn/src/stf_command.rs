@@ -8,6 +8,7 @@ use softswitch::Program;
 use softswitch::runtime::Runtime;
 use softswitch::stf::{self, Options};
 
+use crate::output::say;
 use crate::program::Files;
 
 /// Arguments of `crn stf`.
@@ -43,14 +44,14 @@ pub fn run(args: &Args) -> Result<()> {
     let options = Options { priority_queues, ..Options::default() };
     let report = stf::run(&program, &text, &options).map_err(|error| miette!("{name}: {error}"))?;
     for line in &report.output {
-        println!("{line}");
+        say!("{line}");
     }
     if report.passed() {
-        println!("{name}: pass, {} packets in, {} out", report.sent, report.received);
+        say!("{name}: pass, {} packets in, {} out", report.sent, report.received);
         return Ok(());
     }
     for failure in &report.failures {
-        println!("{name}: {failure}");
+        say!("{name}: {failure}");
     }
     Err(miette!(
         "{} of the expectations in {name} {} not hold",

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::task::Poll;
 use std::time::Duration;
 
-use controller::topology::{Origin, Topology};
+use controller::client::GrpcClient;
+use controller::pipeline::Pipelines;
+use controller::topology::{Origin, Problem, Topology};
 use miette::{IntoDiagnostic as _, Result, miette};
+use p4runtime::client::{Address, Options, Tls};
 
 use crate::output;
 
@@ -38,13 +41,46 @@ fn at(text: &str) -> Result<(String, String), String> {
     Ok((switch.to_owned(), address.to_owned()))
 }
 
+/// Who we are among several controllers.
+#[derive(clap::Args, Clone)]
+pub struct Election {
+    /// Election id: of several controllers the one with the highest is primary, the others stand by. An apply with one
+    /// above a running controller's takes the switch from it for as long as it lasts
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub election_id: u64,
+}
+
 /// A switch and where it listens.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reached {
     /// `host:port`.
     pub address: String,
+    /// How it is recognised.
+    pub tls: Option<Tls>,
     /// P4Runtime device id.
     pub device_id: u64,
+}
+
+impl Reached {
+    /// What a client connects to.
+    pub fn at(&self) -> Address {
+        Address { host_port: self.address.clone(), tls: self.tls.clone() }
+    }
+
+    /// A client of it; within a runtime.
+    pub fn client(&self, timeout: Duration) -> GrpcClient {
+        let options = Options { device_id: self.device_id, timeout, ..Options::default() };
+        GrpcClient::spawn(self.at(), options)
+    }
+}
+
+/// A topology, and all that reaching its switches takes.
+pub struct Site {
+    pub topology: Topology,
+    /// The program of each.
+    pub pipelines: Pipelines,
+    /// Those that were asked for.
+    pub reached: BTreeMap<String, Reached>,
 }
 
 impl Selection {
@@ -53,11 +89,31 @@ impl Selection {
         Duration::from_secs(self.timeout)
     }
 
-    /// The switches that were asked for, each with its address.
+    /// Reads the topology, and whatever the switches that were asked for need.
     ///
     /// # Errors
-    /// No such switch, or one without an address; printed already.
-    pub fn resolve(&self, topology: &Topology) -> Result<BTreeMap<String, Reached>> {
+    /// A bad file, no such switch, or one without an address or a program; printed already.
+    pub fn site(&self) -> Result<Site> {
+        self.site_of(output::load(&self.topology)?)
+    }
+
+    /// As [`Selection::site`], of a topology that has been read.
+    ///
+    /// # Errors
+    /// As [`Selection::site`].
+    pub fn site_of(&self, topology: Topology) -> Result<Site> {
+        let reached = self.resolve(&topology)?;
+        match Pipelines::load_for(&topology, |name| reached.contains_key(name)) {
+            Ok(pipelines) => Ok(Site { topology, pipelines, reached }),
+            Err(problems) => {
+                problems.iter().for_each(output::show);
+                Err(output::said())
+            }
+        }
+    }
+
+    /// The switches that were asked for, each with its address.
+    fn resolve(&self, topology: &Topology) -> Result<BTreeMap<String, Reached>> {
         let named = self.only.iter().chain(self.at.iter().map(|(name, _)| name));
         for name in named {
             if !topology.switches.contains_key(name) {
@@ -77,8 +133,13 @@ impl Selection {
             }
             let given = self.at.iter().find(|(other, _)| other == name).map(|(_, address)| address);
             if let Some(address) = given.or(switch.p4runtime.as_ref()) {
-                let (address, device_id) = (address.clone(), switch.device_id);
-                reached.insert(name.clone(), Reached { address, device_id });
+                match tls(topology, name) {
+                    Ok(tls) => {
+                        let (address, device_id) = (address.clone(), switch.device_id);
+                        reached.insert(name.clone(), Reached { address, tls, device_id });
+                    }
+                    Err(problem) => problems.push(problem),
+                }
             } else {
                 problems.push(topology.problem(
                     "topology::p4runtime",
@@ -91,11 +152,31 @@ impl Selection {
         if problems.is_empty() {
             return Ok(reached);
         }
-        for problem in problems {
-            eprint!("{}", problem.render(output::width(), output::color_stderr()));
-        }
+        problems.iter().for_each(output::show);
         Err(output::said())
     }
+}
+
+/// Reads the files that a switch's `tls` names; `None` where it has none.
+///
+/// # Errors
+/// One can't be read.
+pub fn tls(topology: &Topology, name: &str) -> Result<Option<Tls>, Problem> {
+    let Some(files) = topology.switches.get(name).and_then(|switch| switch.tls.as_ref()) else {
+        return Ok(None);
+    };
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| {
+            let message = format!("TLS toward `{name}`: {} can't be read: {error}", path.display());
+            let hint = "files of `tls` are looked for beside the topology file";
+            topology.problem("topology::tls", &message, &Origin::Switch(name.to_owned()), hint)
+        })
+    };
+    let identity = match &files.identity {
+        Some((certificate, key)) => Some((read(certificate)?, read(key)?)),
+        None => None,
+    };
+    Ok(Some(Tls { ca: read(&files.ca)?, identity, name: files.name.clone() }))
 }
 
 /// A runtime for waiting for switches.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use controller::desired;
-use controller::pipeline::Pipeline;
+use controller::pipeline::Pipelines;
 use controller::topology::{self, Origin, Problem, Rate, Target, Topology, TopologyErrors};
-use miette::{IntoDiagnostic as _, Result, miette};
+use miette::{Result, miette};
 
-use crate::output::{self, plural};
+use crate::output::{self, complain_as_is, plural, say};
+use crate::switches;
 
 /// Arguments of `crn validate`.
 #[derive(clap::Args)]
@@ -25,30 +26,30 @@ pub struct Args {
 }
 
 /// What was checked, for those who wonder what "ok" covers.
-const CHECKED: &str = "names and references, addresses, MACs, ids and ports used once, the three UDP ports, DSCP map \
-                       and queues, thresholds (B_th < Q_max, beside the ECN threshold, reachable), report budget, \
-                       RDCC's budgets, a path for every workload, room in every switch's tables";
+const CHECKED: &str = "names and references, addresses, subnets, MACs, ids and ports used once, the three UDP ports, DSCP \
+                       map and queues, thresholds (B_th < Q_max, beside the ECN threshold, reachable), report budget, \
+                       members of groups, RDCC's budgets, a path for every workload and marked flow, programs and \
+                       certificates, room in every switch's tables";
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
-    let pipeline = Pipeline::v1model().into_diagnostic()?;
     let mut refused = 0;
     for path in &args.topologies {
-        let checked = check(path, &pipeline);
+        let checked = check(path);
         let warnings = match &checked {
-            Ok(topology) => &topology.warnings,
+            Ok((topology, _)) => &topology.warnings,
             Err(errors) => &errors.warnings,
         };
         let denied = args.deny_warnings && !warnings.is_empty();
         refused += usize::from(checked.is_err() || denied);
         if args.json {
-            println!("{}", json(path, &checked));
+            say!("{}", json(path, &checked));
         } else {
-            print(path, &checked, &pipeline);
+            print(path, &checked);
         }
     }
     if !args.json && refused < args.topologies.len() {
-        println!("{}", output::wrapped("", &format!("Checked: {CHECKED}.")));
+        say!("{}", output::wrapped("", &format!("Checked: {CHECKED}.")));
     }
     match (refused, args.topologies.len()) {
         (0, _) => Ok(()),
@@ -57,45 +58,44 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// Reads and checks a file, also whether every switch can hold its entries.
-pub fn check(path: &Path, pipeline: &Pipeline) -> Result<Topology, TopologyErrors> {
+/// A good file, and the programs of its switches.
+type Checked = Result<(Topology, Pipelines), TopologyErrors>;
+
+/// Reads and checks a file, also the files that it names, and whether every switch can hold its entries.
+fn check(path: &Path) -> Checked {
     let topology = topology::load(path)?;
-    let errors: Vec<Problem> = topology
-        .switches
-        .keys()
-        .filter_map(|name| {
-            let error = desired::entries(&topology, name, &pipeline.index).err()?;
-            let hint =
-                "use fewer distinct thresholds and link rates on one switch, or fewer hosts and switches";
-            Some(topology.problem(
-                "topology::capacity",
-                &error.to_string(),
-                &Origin::Switch(name.clone()),
-                hint,
-            ))
-        })
-        .collect();
-    if errors.is_empty() {
-        return Ok(topology);
-    }
-    Err(TopologyErrors { file: path.display().to_string(), errors, warnings: topology.warnings })
+    let refused = |errors, topology: Topology| {
+        Err(TopologyErrors { file: path.display().to_string(), errors, warnings: topology.warnings })
+    };
+    let pipelines = Pipelines::load(&topology);
+    let mut errors: Vec<Problem> = pipelines.as_ref().err().cloned().unwrap_or_default();
+    errors.extend(topology.switches.keys().filter_map(|name| switches::tls(&topology, name).err()));
+    let pipelines = match pipelines {
+        Ok(pipelines) if errors.is_empty() => pipelines,
+        _ => return refused(errors, topology),
+    };
+    errors.extend(topology.switches.keys().filter_map(|name| {
+        let error = desired::entries(&topology, name, &pipelines.of(name).index).err()?;
+        let hint = "use fewer distinct thresholds and link rates on one switch, or fewer hosts and switches";
+        let origin = Origin::Switch(name.clone());
+        Some(topology.problem("topology::capacity", &error.to_string(), &origin, hint))
+    }));
+    if errors.is_empty() { Ok((topology, pipelines)) } else { refused(errors, topology) }
 }
 
-fn print(path: &Path, checked: &Result<Topology, TopologyErrors>, pipeline: &Pipeline) {
+fn print(path: &Path, checked: &Checked) {
     match checked {
-        Ok(topology) => {
-            for warning in &topology.warnings {
-                eprint!("{}", warning.render(output::width(), output::color_stderr()));
-            }
+        Ok((topology, pipelines)) => {
+            topology.warnings.iter().for_each(output::show);
             let warned = match topology.warnings.len() {
                 0 => String::new(),
                 count => format!(", {}", plural(count, "warning")),
             };
-            println!("{}: ok{warned}", path.display());
-            println!("{}", output::wrapped("  ", &contents(topology)));
-            println!("{}", output::wrapped("  ", &entries(topology, pipeline)));
+            say!("{}: ok{warned}", path.display());
+            say!("{}", output::wrapped("  ", &contents(topology)));
+            say!("{}", output::wrapped("  ", &entries(topology, pipelines)));
         }
-        Err(errors) => eprint!("{}", errors.render(output::width(), output::color_stderr())),
+        Err(errors) => complain_as_is!("{}", errors.render(output::width(), output::color_stderr())),
     }
 }
 
@@ -133,11 +133,13 @@ pub fn target(target: Target) -> &'static str {
     }
 }
 
-fn entries(topology: &Topology, pipeline: &Pipeline) -> String {
+fn entries(topology: &Topology, pipelines: &Pipelines) -> String {
     let counts: Vec<usize> = topology
         .switches
         .keys()
-        .filter_map(|name| Some(desired::entries(topology, name, &pipeline.index).ok()?.entities.len()))
+        .filter_map(|name| {
+            Some(desired::entries(topology, name, &pipelines.of(name).index).ok()?.entities.len())
+        })
         .collect();
     let total: usize = counts.iter().sum();
     let most = counts.iter().max().copied().unwrap_or_default();
@@ -147,7 +149,7 @@ fn entries(topology: &Topology, pipeline: &Pipeline) -> String {
     }
 }
 
-fn json(path: &Path, checked: &Result<Topology, TopologyErrors>) -> serde_json::Value {
+fn json(path: &Path, checked: &Checked) -> serde_json::Value {
     let list = |problems: &[Problem]| -> Vec<serde_json::Value> {
         problems
             .iter()
@@ -159,7 +161,7 @@ fn json(path: &Path, checked: &Result<Topology, TopologyErrors>) -> serde_json::
             .collect()
     };
     let (errors, warnings) = match checked {
-        Ok(topology) => (Vec::new(), list(&topology.warnings)),
+        Ok((topology, _)) => (Vec::new(), list(&topology.warnings)),
         Err(errors) => (list(&errors.errors), list(&errors.warnings)),
     };
     serde_json::json!({

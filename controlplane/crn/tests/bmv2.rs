@@ -19,6 +19,7 @@ struct Bmv2 {
     child: Child,
     _folder: tempfile::TempDir,
     address: String,
+    thrift: String,
 }
 
 impl Drop for Bmv2 {
@@ -42,9 +43,10 @@ impl Bmv2 {
     fn start() -> Bmv2 {
         let folder = tempfile::tempdir().unwrap();
         let address = format!("127.0.0.1:{}", free_port());
+        let thrift = free_port();
         let child = Command::new(NAME)
             .args(["--no-p4", "--device-id", "1", "--log-console", "-L", "warn"])
-            .args(["--thrift-port", &free_port().to_string(), "--"])
+            .args(["--thrift-port", &thrift.to_string(), "--"])
             .args(["--grpc-server-addr", &address, "--priority-queues", "8", "--cpu-port", "509"])
             .current_dir(folder.path())
             .stdin(Stdio::null())
@@ -52,9 +54,10 @@ impl Bmv2 {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let switch = Bmv2 { child, _folder: folder, address };
+        let thrift = format!("127.0.0.1:{thrift}");
+        let switch = Bmv2 { child, _folder: folder, address, thrift };
         let start = Instant::now();
-        while TcpStream::connect(&switch.address).is_err() {
+        while [&switch.address, &switch.thrift].iter().any(|address| TcpStream::connect(address).is_err()) {
             assert!(start.elapsed() < Duration::from_secs(30), "{NAME} doesn't listen");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -67,16 +70,25 @@ impl Bmv2 {
     }
 }
 
-/// Its own harness: without BMv2 the test is listed as absent and ignored, not as passed.
+/// Its own harness: without BMv2 its tests are listed as absent and ignored, not as passed.
 fn main() {
-    let name = "bmv2_takes_everything_and_a_second_apply_writes_nothing";
+    let tests: [(&str, fn()); 2] = [
+        (
+            "bmv2_takes_everything_and_a_second_apply_writes_nothing",
+            bmv2_takes_everything_and_a_second_apply_writes_nothing,
+        ),
+        ("bmv2_takes_groups_marked_flows_and_queues", bmv2_takes_groups_marked_flows_and_queues),
+    ];
     let installed = Bmv2::is_installed();
-    let shown = if installed { name.to_owned() } else { format!("[{NAME} ABSENT] {name}") };
-    let trial = Trial::test(shown, || {
-        bmv2_takes_everything_and_a_second_apply_writes_nothing();
-        Ok(())
+    let trials = tests.map(|(name, test)| {
+        let shown = if installed { name.to_owned() } else { format!("[{NAME} ABSENT] {name}") };
+        let trial = move || {
+            test();
+            Ok(())
+        };
+        Trial::test(shown, trial).with_ignored_flag(!installed)
     });
-    libtest_mimic::run(&Arguments::from_args(), vec![trial.with_ignored_flag(!installed)]).exit();
+    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
 }
 
 fn bmv2_takes_everything_and_a_second_apply_writes_nothing() {
@@ -124,4 +136,57 @@ rdcc:
             stderr(&again)
         );
     }
+}
+
+/// What stands in two switches' topology: a link aggregation group, Alternate Marking; and the queues over Thrift.
+fn bmv2_takes_groups_marked_flows_and_queues() {
+    let switch = Bmv2::start();
+    let (_folder, path) = edited(
+        "uplink.yaml",
+        "rdcc:\n",
+        "marking:
+  period: 1048576us
+  flows: [{ name: there, from: s1, to: r1 }, { name: back, from: r1, to: s1, protocol: udp }]
+rdcc:
+",
+    );
+    let text = std::fs::read_to_string(&path).unwrap();
+    let leaf = format!("leaf1: {{ target: bmv2, thrift: \"{}\", queues: {{ rate: 5000pps }},", switch.thrift);
+    let text = text
+        .replace("leaf1: { target: soft,", &leaf)
+        .replace("s1: { address: 10.0.1.1 }", "s1: { address: 10.0.1.1, ipv6: \"fd01::1\" }")
+        .replace("r1: { address: 10.0.2.1 }", "r1: { address: 10.0.2.1, ipv6: \"fd02::1\" }")
+        .replace("[\"leaf1:17\", \"leaf2:17\"] }", "[\"leaf1:17\", \"leaf2:17\"] }\n  - { members: [[\"leaf1:18\", \"leaf2:18\"], [\"leaf1:19\", \"leaf2:19\"]] }");
+    std::fs::write(&path, &text).unwrap();
+    let at = format!("leaf1={}", switch.address);
+    let run = |command: &str| {
+        crn(&[command, path.to_str().unwrap(), "--target-only", "leaf1", "--at", &at].map(str::to_owned))
+    };
+    let apply = run("apply");
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    // 4 MB in packets of 64 octets, and 64 more.
+    assert!(stdout(&apply).contains("leaf1  queues: 62564 packets, 5000 packets/s"), "{}", stdout(&apply));
+    assert_eq!(stderr(&apply), "", "nothing to warn of");
+    let again = run("apply");
+    assert_eq!(again.status.code(), Some(0), "{}", stderr(&again));
+    assert!(stdout(&again).contains("nothing to do"), "{}", stdout(&again));
+    let plan = run("plan");
+    assert!(stdout(&plan).contains("nothing to do"), "{}", stdout(&plan));
+    // Marking left out: its entries go, and only those.
+    let start = text.find("marking:\n").unwrap();
+    let end = text.find("rdcc:\n").unwrap();
+    std::fs::write(&path, format!("{}{}", &text[..start], &text[end..])).unwrap();
+    let plan = run("plan");
+    assert!(stdout(&plan).contains("0 to add, 0 to change, 5 to delete"), "{}", stdout(&plan));
+    let apply = run("apply");
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    assert!(stdout(&run("apply")).contains("nothing to do"));
+    // A Thrift server that isn't there: the entries are written, and it is said that the queues aren't set.
+    let gone = std::fs::read_to_string(&path)
+        .unwrap()
+        .replace(&switch.thrift, &format!("127.0.0.1:{}", free_port()));
+    std::fs::write(&path, gone).unwrap();
+    let apply = run("apply");
+    assert_eq!(apply.status.code(), Some(1));
+    assert!(stderr(&apply).contains("can't set the queues over Thrift"), "{}", stderr(&apply));
 }

@@ -13,7 +13,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use served::{Served, crn, edited, stdout};
+use served::proxy::Proxy;
+use served::{Served, crn, edited, stderr, stdout, topology};
 
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -33,7 +34,10 @@ impl Drop for Running {
 
 impl Running {
     fn start(served: &Served, path: &Path, more: &[&str]) -> Running {
-        let mut args = served.args("controller", path.to_str().unwrap());
+        Running::with(served.args("controller", path.to_str().unwrap()), more)
+    }
+
+    fn with(mut args: Vec<String>, more: &[&str]) -> Running {
         args.extend(
             ["--listen", "127.0.0.1:0", "--poll", "20", "--check", "1", "--log", "json"].map(str::to_owned),
         );
@@ -129,7 +133,7 @@ fn it_applies_follows_the_file_refuses_a_bad_edit_and_takes_the_next_good_one() 
 #[test]
 fn a_switch_that_restarts_gets_program_and_entries_again() {
     let mut served = Served::new("incast-8to1.yaml");
-    let path = served::topology("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
     let running = Running::start(&served, &path, &[]);
     running.healthy();
     served.stop();
@@ -144,7 +148,7 @@ fn a_switch_that_restarts_gets_program_and_entries_again() {
 #[test]
 fn drift_is_corrected() {
     let served = Served::new("incast-8to1.yaml");
-    let path = served::topology("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
     let running = Running::start(&served, &path, &[]);
     running.healthy();
     let written = value(&running.get("/metrics"), "crn_changes_written_total{switch=\"s1\"}");
@@ -162,7 +166,7 @@ fn drift_is_corrected() {
 #[test]
 fn two_controllers_with_the_same_id_do_not_fight() {
     let served = Served::new("incast-8to1.yaml");
-    let path = served::topology("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
     let first = Running::start(&served, &path, &[]);
     first.healthy();
     let second = Running::start(&served, &path, &[]);
@@ -177,16 +181,77 @@ fn two_controllers_with_the_same_id_do_not_fight() {
 #[test]
 fn a_backup_takes_over_without_a_write() {
     let served = Served::new("incast-8to1.yaml");
-    let path = served::topology("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
     let first = Running::start(&served, &path, &["--election-id", "7"]);
     first.healthy();
     let second = Running::start(&served, &path, &["--election-id", "3"]);
     second.until("/healthz", |page| page.contains("\"state\":\"backup\"") && page.contains("\"ok\":true"));
     let apply = crn(&served.args("apply", path.to_str().unwrap()));
     assert_eq!(apply.status.code(), Some(1), "neither may an apply write");
-    assert!(served::stderr(&apply).contains("another controller is primary"), "{}", served::stderr(&apply));
+    assert!(stderr(&apply).contains("another controller is primary"), "{}", stderr(&apply));
     drop(first);
     second.healthy();
     let page = second.until("/metrics", |page| value(page, "crn_switch_primary{switch=\"s1\"}") == Some(1));
     assert_eq!(value(&page, "crn_changes_written_total{switch=\"s1\"}"), Some(0), "{page}");
+}
+
+/// The wire is cut and comes back; the switch has kept everything, so that nothing is written.
+#[test]
+fn a_wire_that_is_cut_and_back_costs_no_write() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
+    let proxy = Proxy::new(&served.addresses["s1"], None);
+    let args = ["controller", path.to_str().unwrap(), "--at", &format!("s1={}", proxy.address)];
+    let running = Running::with(args.map(str::to_owned).to_vec(), &[]);
+    running.healthy();
+    let written = value(&running.get("/metrics"), "crn_changes_written_total{switch=\"s1\"}");
+    for cuts in 1..=2 {
+        proxy.cut();
+        let metric = "crn_switch_failures_total{switch=\"s1\"}";
+        running.until("/metrics", |page| value(page, metric) >= Some(cuts));
+        running.healthy();
+    }
+    let page = running.get("/metrics");
+    assert_eq!(value(&page, "crn_changes_written_total{switch=\"s1\"}"), written, "{page}");
+    assert_eq!(value(&page, "crn_program_pushes_total{switch=\"s1\"}"), Some(1), "{page}");
+}
+
+/// Somebody else pushes another program; the next check puts ours and its entries back.
+#[test]
+fn a_program_that_somebody_else_pushed_is_replaced() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
+    let running = Running::start(&served, &path, &[]);
+    running.healthy();
+    let own = "target: soft, pipeline: { json: other.json, p4info: crn.p4info.txtpb },";
+    let (folder, other) = edited("incast-8to1.yaml", "target: soft,", own);
+    let build = topology("../p4/bmv2/build");
+    fs::copy(build.join("crn.p4info.txtpb"), folder.path().join("crn.p4info.txtpb")).unwrap();
+    let json = fs::read_to_string(build.join("crn.json")).unwrap() + "\n";
+    fs::write(folder.path().join("other.json"), json).unwrap();
+    let mut args = served.args("apply", other.to_str().unwrap());
+    args.extend(["--election-id".to_owned(), "9".to_owned()]);
+    let apply = crn(&args);
+    assert!(stdout(&apply).contains("program pushed"), "{}{}", stdout(&apply), stderr(&apply));
+    running.until("/metrics", |page| value(page, "crn_program_pushes_total{switch=\"s1\"}") == Some(2));
+    running.healthy();
+    assert!(nothing_to_do(&served, &path));
+}
+
+/// A controller that is killed while it writes leaves what its successor completes.
+#[test]
+fn a_controller_killed_while_it_writes_is_completed_by_its_successor() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
+    assert!(stdout(&crn(&served.args("apply", path.to_str().unwrap()))).contains("program pushed"));
+    let (_folder, changed) = edited("incast-8to1.yaml", "q_max: 1MB", "q_max: 2MB");
+    // Its wire breaks amid the batch, between deletions and insertions; and it is gone before it can try again.
+    let proxy = Proxy::new(&served.addresses["s1"], Some(20_000));
+    let args = ["controller", changed.to_str().unwrap(), "--at", &format!("s1={}", proxy.address)];
+    let first = Running::with(args.map(str::to_owned).to_vec(), &[]);
+    first.until("/metrics", |page| value(page, "crn_switch_failures_total{switch=\"s1\"}") >= Some(1));
+    drop(first);
+    let second = Running::start(&served, &changed, &["--election-id", "2"]);
+    second.healthy();
+    assert!(nothing_to_do(&served, &changed));
 }

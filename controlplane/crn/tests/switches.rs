@@ -6,6 +6,7 @@ mod served;
 
 use std::fs;
 
+use served::proxy::Proxy;
 use served::{Served, crn, edited, stderr, stdout, topology};
 
 #[test]
@@ -102,7 +103,7 @@ fn a_switch_without_an_address_and_one_that_does_not_answer_are_named() {
     assert_eq!(plan.status.code(), Some(1));
     assert!(stderr(&plan).contains("switch `s1` has no P4Runtime address"), "{}", stderr(&plan));
     assert!(stderr(&plan).contains("incast-8to1.yaml:28:"), "{}", stderr(&plan));
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nobody = nobody();
     for command in ["plan", "apply", "status"] {
         let output = crn(&[command.to_owned(), path.to_owned(), "--at".to_owned(), format!("s1={nobody}")]);
         assert_eq!(output.status.code(), Some(1), "{command}");
@@ -114,6 +115,106 @@ fn a_switch_without_an_address_and_one_that_does_not_answer_are_named() {
     for wrong in ["s1", "s1=nowhere"] {
         let output = crn(&["plan".to_owned(), path.to_owned(), "--at".to_owned(), wrong.to_owned()]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
+    }
+}
+
+/// Nothing listens there.
+fn nobody() -> String {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
+}
+
+/// With `--all-or-nothing` one switch that can't be reached keeps the other as it is; without, the other is applied.
+#[test]
+fn all_or_nothing_leaves_every_switch_as_it_was() {
+    let served = Served::new("uplink.yaml");
+    let path = topology("uplink.yaml");
+    let path = path.to_str().unwrap();
+    let leaf1 = format!("leaf1={}", served.addresses["leaf1"]);
+    let leaf2 = format!("leaf2={}", nobody());
+    let args = ["apply", path, "--at", &leaf1, "--at", &leaf2].map(str::to_owned).to_vec();
+    let mut together = args.clone();
+    together.push("--all-or-nothing".to_owned());
+    let apply = crn(&together);
+    assert_eq!(apply.status.code(), Some(1));
+    assert!(
+        stderr(&apply).contains("not all switches could be changed; nothing was changed"),
+        "{}",
+        stderr(&apply)
+    );
+    assert!(stderr(&apply).contains("Connection refused"), "{}", stderr(&apply));
+    let only = ["plan", path, "--at", &leaf1, "--target-only", "leaf1"].map(str::to_owned);
+    assert!(stdout(&crn(&only)).contains("runs no program"), "{}", stdout(&crn(&only)));
+    let apply = crn(&args);
+    assert_eq!(apply.status.code(), Some(1));
+    assert!(stdout(&apply).contains("Applied to 1 switch"), "{}", stdout(&apply));
+    assert!(stdout(&crn(&only)).contains("nothing to do"));
+
+    let mut all = served.args("apply", path);
+    all.push("--all-or-nothing".to_owned());
+    let apply = crn(&all);
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    assert!(stdout(&apply).contains("Applied to 2 switches"), "{}", stdout(&apply));
+}
+
+/// A switch that dies while entries are being written: the apply reconnects and completes what was begun.
+#[test]
+fn a_connection_that_breaks_mid_batch_is_completed() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
+    let path = path.to_str().unwrap();
+    let apply = crn(&served.args("apply", path));
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    // The program is there: what goes over the wire now are the questions, some hundred octets, and the entries.
+    let (_folder, changed) = edited("incast-8to1.yaml", "q_max: 1MB", "q_max: 2MB");
+    let changed = changed.to_str().unwrap();
+    let proxy = Proxy::new(&served.addresses["s1"], Some(20_000));
+    let args = ["apply", changed, "--at", &format!("s1={}", proxy.address)].map(str::to_owned);
+    let apply = crn(&args);
+    assert_eq!(apply.status.code(), Some(0), "{}", stderr(&apply));
+    assert!(stdout(&apply).contains("Applied to 1 switch"), "{}", stdout(&apply));
+    assert!(stdout(&crn(&served.args("plan", changed))).contains("nothing to do"));
+}
+
+/// `pipeline` gives a switch another build of the program; who then applies without it pushes ours again.
+#[test]
+fn a_switch_may_have_a_program_of_its_own() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
+    let path = path.to_str().unwrap();
+    let build = topology("../p4/bmv2/build");
+    let own = "target: soft, pipeline: { json: other.json, p4info: crn.p4info.txtpb },";
+    let (folder, other) = edited("incast-8to1.yaml", "target: soft,", own);
+    let other = other.to_str().unwrap();
+    let missing = crn(&served.args("apply", other));
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("crn.p4info.txtpb can't be read"), "{}", stderr(&missing));
+    let validate = crn(&["validate".to_owned(), other.to_owned()]);
+    assert_eq!(validate.status.code(), Some(1));
+    assert!(stderr(&validate).contains("the program of `s1`"), "{}", stderr(&validate));
+    let p4info = "crn.p4info.txtpb";
+    fs::copy(build.join(p4info), folder.path().join(p4info)).unwrap();
+    let json = fs::read_to_string(build.join("crn.json")).unwrap() + "\n";
+    fs::write(folder.path().join("other.json"), json).unwrap();
+    assert_eq!(crn(&served.args("apply", path)).status.code(), Some(0));
+    let plan = crn(&served.args("plan", other));
+    assert!(stdout(&plan).contains("runs another program"), "{}", stdout(&plan));
+    let apply = crn(&served.args("apply", other));
+    assert!(stdout(&apply).contains("program pushed"), "{}{}", stdout(&apply), stderr(&apply));
+    assert!(stdout(&crn(&served.args("plan", other))).contains("nothing to do"));
+    let status = crn(&served.args("status", other));
+    assert!(stdout(&status).contains("ours ("), "{}", stdout(&status));
+    assert!(stdout(&crn(&served.args("plan", path))).contains("runs another program"));
+}
+
+#[test]
+fn a_tofino_gets_no_program_of_another_target() {
+    let served = Served::new("incast-8to1.yaml");
+    let (_folder, path) = edited("incast-8to1.yaml", "target: soft", "target: tofino");
+    for command in ["plan", "apply", "status", "controller"] {
+        let output = crn(&served.args(command, path.to_str().unwrap()));
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        assert!(stderr(&output).contains("no program for the Tofino `s1`"), "{command}: {}", stderr(&output));
+        assert!(stderr(&output).contains("incast-8to1.yaml:28"), "{command}: {}", stderr(&output));
     }
 }
 

@@ -12,11 +12,15 @@ use controller::topology::Scheme;
 
 /// The configuration of a host's RDCC sender.
 pub fn sender(topology: &Topology, uplink: &Link, scheme: Scheme) -> SenderConfig {
-    SenderConfig {
+    let options = topology.rdcc.options;
+    let mut config = SenderConfig {
         crn_addresses: crn_addresses(topology),
-        hear_reports: scheme.hears_reports(),
+        hear_reports: scheme.hears_reports() && options.hear.reports != Some(false),
         ..SenderConfig::new(rate(uplink), topology.domain.ports.rdcc)
-    }
+    };
+    set(&mut config.unit_overhead, options.unit_overhead.map(Octets));
+    set(&mut config.max_pending_messages, options.max_pending_messages);
+    config
 }
 
 /// The configuration of a host's RDCC receiver.
@@ -24,7 +28,9 @@ pub fn receiver(topology: &Topology, uplink: &Link, scheme: Scheme) -> ReceiverC
     let rdcc = &topology.rdcc;
     let micros = |nanos| Nanos(nanos).micros();
     let report_interval = topology.profiles.get(&topology.data_profile).map_or(0, |p| p.report_interval_ns);
-    ReceiverConfig {
+    let options = rdcc.options;
+    let hear = options.hear;
+    let mut config = ReceiverConfig {
         budget: Octets(rdcc.budget),
         unscheduled_budget: Octets(rdcc.unscheduled_budget),
         unscheduled_limit: Octets(rdcc.unscheduled_limit),
@@ -33,15 +39,43 @@ pub fn receiver(topology: &Topology, uplink: &Link, scheme: Scheme) -> ReceiverC
         grant_lifetime: micros(rdcc.grant_lifetime_ns),
         d_max: Nanos(rdcc.max_delay_ns),
         report_interval: Nanos(report_interval),
-        // Schemes differ in whether they hear reports, and in nothing else.
-        hear: Hear { reports: scheme.hears_reports(), ..Hear::NONE },
+        // Schemes differ in whether they hear reports, and in nothing else; the file may add the other signals to both.
+        hear: Hear {
+            reports: scheme.hears_reports() && hear.reports != Some(false),
+            ecn: hear.ecn == Some(true),
+            delay: hear.delay == Some(true),
+        },
         crn_addresses: crn_addresses(topology),
+        association_credit: options.association_credit.map(Octets),
         ..ReceiverConfig::new(rate(uplink), Nanos(rdcc.base_rtt_ns), Octets(rdcc.credit_unit))
+    };
+    set(&mut config.unit_overhead, options.unit_overhead.map(Octets));
+    set(&mut config.update_interval, options.update_interval_ns.map(Nanos));
+    set(&mut config.delay_target, options.delay_target_ns.map(Nanos));
+    set(&mut config.alpha, options.alpha_bps.map(mbit));
+    set(&mut config.beta_permille, options.beta_permille);
+    set(&mut config.max_associations, options.max_associations);
+    set(&mut config.max_pending_messages, options.max_pending_messages);
+    set(&mut config.idle_timeout, options.idle_timeout_ns.map(Nanos));
+    set(&mut config.loss_threshold_ppm, options.loss_threshold_ppm);
+    set(&mut config.loss_interval, options.loss_interval_ns.map(Nanos));
+    set(&mut config.opaque_bindings, options.opaque_bindings);
+    config
+}
+
+/// What the file gives; what it doesn't stays the crate's default.
+fn set<T>(parameter: &mut T, given: Option<T>) {
+    if let Some(given) = given {
+        *parameter = given;
     }
 }
 
 fn rate(link: &Link) -> MbitPerSec {
-    MbitPerSec(u32::try_from(link.rate_bps / 1_000_000).unwrap_or(u32::MAX))
+    mbit(link.rate_bps)
+}
+
+fn mbit(rate_bps: u64) -> MbitPerSec {
+    MbitPerSec(u32::try_from(rate_bps / 1_000_000).unwrap_or(u32::MAX))
 }
 
 fn crn_addresses(topology: &Topology) -> Vec<IpAddr> {

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use p4runtime::client::{Client, ClientError, Event as SwitchEvent, Options, WriteError};
+use p4runtime::client::{Address, Client, ClientError, Event as SwitchEvent, Options, WriteError};
 use p4runtime::p4::v1::ForwardingPipelineConfig;
 use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
 use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
@@ -23,11 +23,12 @@ pub struct GrpcClient {
 }
 
 impl GrpcClient {
-    /// A client of the switch at `address` (`host:port`), which connects with the first
+    /// A client of the switch at `address`, which connects with the first
     /// [`Request::Arbitrate`]. The election id of `options` isn't used. To be called within a tokio runtime.
-    pub fn spawn(address: String, options: Options) -> Self {
+    pub fn spawn(address: impl Into<Address>, options: Options) -> Self {
         let (requests, incoming) = mpsc::unbounded_channel();
         let (outgoing, events) = mpsc::unbounded_channel();
+        let address = address.into();
         tokio::spawn(Task { address, options, client: None, events: outgoing }.run(incoming));
         Self { requests, events }
     }
@@ -60,7 +61,7 @@ impl SwitchClient for GrpcClient {
 }
 
 struct Task {
-    address: String,
+    address: Address,
     options: Options,
     client: Option<Client>,
     events: mpsc::UnboundedSender<Event>,
@@ -127,12 +128,15 @@ impl Task {
             return self.arbitrate(election_id).await;
         }
         let Some(client) = &mut self.client else {
-            return Err(RequestError::Unreachable(format!("not connected to {}", self.address)));
+            return Err(RequestError::Unreachable(format!("not connected to {}", self.address.host_port)));
         };
         match request {
             Request::Arbitrate { .. } => Ok(Reply::Done),
             Request::GetCookie => {
-                let config = client.get_pipeline(ResponseType::CookieOnly).await.map_err(failed)?;
+                let config = client
+                    .get_pipeline(ResponseType::CookieOnly)
+                    .await
+                    .map_err(|error| failed(error, false))?;
                 // A program without a cookie is somebody else's.
                 Ok(Reply::Cookie(config.map(|config| config.cookie.map_or(0, |cookie| cookie.cookie))))
             }
@@ -142,7 +146,10 @@ impl Task {
                     p4_device_config: pipeline.device_config.clone(),
                     cookie: Some(Cookie { cookie: pipeline.cookie }),
                 };
-                client.set_pipeline(Action::VerifyAndCommit, Some(config)).await.map_err(failed)?;
+                client
+                    .set_pipeline(Action::VerifyAndCommit, Some(config))
+                    .await
+                    .map_err(|error| failed(error, false))?;
                 Ok(Reply::Done)
             }
             Request::Write(updates) => {
@@ -150,11 +157,11 @@ impl Task {
                 Ok(Reply::Done)
             }
             Request::Read(entities) => {
-                let found = client.read(entities).await.map_err(failed)?;
+                let found = client.read(entities).await.map_err(|error| failed(error, false))?;
                 Ok(Reply::Entities(found))
             }
             Request::PacketOut(packet) => {
-                client.packet_out(packet).await.map_err(failed)?;
+                client.packet_out(packet).await.map_err(|error| failed(error, false))?;
                 Ok(Reply::Done)
             }
         }
@@ -162,12 +169,13 @@ impl Task {
 
     async fn arbitrate(&mut self, election_id: u128) -> Result<Reply, RequestError> {
         let client = if let Some(client) = &mut self.client {
-            client.arbitrate(election_id).await.map_err(failed)?;
+            client.arbitrate(election_id).await.map_err(|error| failed(error, false))?;
             client
         } else {
             let options = Options { election_id, ..self.options.clone() };
+            let unknown = self.address.tls.is_none();
             let channel = super::observe::channel(&self.address, options.timeout).await?;
-            self.client.insert(Client::over(channel, options).await.map_err(failed)?)
+            self.client.insert(Client::over(channel, options).await.map_err(|error| failed(error, unknown))?)
         };
         // By the specification a switch remembers the highest id of all who were ever primary, and a lower one is
         // refused even if nobody is left. BMv2 promotes whoever is next.
@@ -176,7 +184,7 @@ impl Task {
             && !told.primary_exists
         {
             let claim = super::claim(told.election_id, election_id);
-            client.arbitrate(claim).await.map_err(failed)?;
+            client.arbitrate(claim).await.map_err(|error| failed(error, false))?;
         }
         Ok(Reply::Arbitration { primary: client.is_primary() })
     }
@@ -190,11 +198,9 @@ async fn next_event(client: &mut Option<Client>) -> Option<SwitchEvent> {
     }
 }
 
-fn failed(error: ClientError) -> RequestError {
+fn failed(error: ClientError, unknown: bool) -> RequestError {
     match error {
-        ClientError::Status(status) => {
-            RequestError::Refused { code: status.code() as i32, message: status.message().to_owned() }
-        }
+        ClientError::Status(status) => super::of_status(&status, unknown),
         other => RequestError::Unreachable(other.to_string()),
     }
 }
@@ -212,6 +218,6 @@ fn write_failed(error: WriteError) -> RequestError {
                 .collect();
             RequestError::Updates { failed, of }
         }
-        WriteError::Call(error) => failed(error),
+        WriteError::Call(error) => failed(error, false),
     }
 }

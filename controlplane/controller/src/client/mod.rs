@@ -6,6 +6,7 @@
 pub mod grpc;
 pub mod in_process;
 pub mod observe;
+pub mod thrift;
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::pipeline::Pipeline;
 pub use grpc::GrpcClient;
 pub use in_process::{InProcessClient, Programs, Target};
 pub use observe::{Observer, Primaryship};
+pub use thrift::{ThriftError, set_queues};
 
 /// Tells a reply's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,6 +83,9 @@ pub enum RequestError {
     /// The switch can't be reached.
     #[error("{0}")]
     Unreachable(String),
+    /// It could have been done here, but not on another switch, and it is to be done on all or none.
+    #[error("not all switches could be changed")]
+    NotAll,
 }
 
 /// An update that wasn't made.
@@ -98,6 +103,17 @@ impl fmt::Display for FailedUpdate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", p4runtime::status::code_name(self.code), self.message)
     }
+}
+
+/// What a status says: the switch's refusal, or that there is no connection any more. `unknown`: nothing has come over
+/// this connection yet, and it has no TLS.
+fn of_status(status: &tonic::Status, unknown: bool) -> RequestError {
+    // What the switch itself answers has no cause on this side.
+    if std::error::Error::source(status).is_none() {
+        return RequestError::Refused { code: status.code() as i32, message: status.message().to_owned() };
+    }
+    let hint = if unknown { "; if the switch wants TLS, give it a `tls` key" } else { "" };
+    RequestError::Unreachable(format!("the connection broke: {}{hint}", status.message()))
 }
 
 /// The election id with which to become primary where nobody is, and `seen` is the highest id there ever was. Of

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use p4runtime::client::from_uint128;
+use p4runtime::client::{Address, from_uint128};
 use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
 use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use p4runtime::p4::v1::p4_runtime_client::P4RuntimeClient;
@@ -11,17 +11,12 @@ use p4runtime::p4::v1::{
     StreamMessageRequest, stream_message_request, stream_message_response,
 };
 use p4runtime::status::Code;
-use tonic::Status;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
-use super::RequestError;
+use super::{RequestError, of_status};
 
 /// Largest message taken, octets: wildcard reads exceed gRPC's default of 4 MiB.
 const MESSAGE_OCTETS: usize = 256 << 20;
-
-/// Largest list of headers taken, octets. The outcomes of a batch, one for each update, come as a header of the
-/// status; with the usual 16 KiB a batch of some hundred updates of which one is refused breaks the connection.
-const HEADER_OCTETS: u32 = 16 << 20;
 
 /// Who may write to a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,19 +34,20 @@ pub struct Observer {
     stub: P4RuntimeClient<Channel>,
     device_id: u64,
     timeout: Duration,
+    tls: bool,
 }
 
 impl Observer {
-    /// Connects to `address` (`host:port`).
+    /// Connects to a switch.
     ///
     /// # Errors
-    /// Nobody answers there.
-    pub async fn connect(address: &str, device_id: u64, timeout: Duration) -> Result<Self, RequestError> {
+    /// Nobody answers there, or it isn't the one that it should be.
+    pub async fn connect(address: &Address, device_id: u64, timeout: Duration) -> Result<Self, RequestError> {
         let channel = channel(address, timeout).await?;
         let stub = P4RuntimeClient::new(channel)
             .max_decoding_message_size(MESSAGE_OCTETS)
             .max_encoding_message_size(MESSAGE_OCTETS);
-        Ok(Self { stub, device_id, timeout })
+        Ok(Self { stub, device_id, timeout, tls: address.tls.is_some() })
     }
 
     /// The running program's cookie; `None` if no program runs. A program without a cookie is somebody else's: 0.
@@ -70,7 +66,7 @@ impl Observer {
             }
             // How switches say that there is none.
             Err(status) if status.code() == Code::FailedPrecondition => Ok(None),
-            Err(status) => Err(refused(&status)),
+            Err(status) => Err(of_status(&status, !self.tls)),
         }
     }
 
@@ -80,9 +76,10 @@ impl Observer {
     /// The switch's refusal.
     pub async fn read(&mut self, entities: Vec<Entity>) -> Result<Vec<Entity>, RequestError> {
         let request = ReadRequest { device_id: self.device_id, entities, ..ReadRequest::default() };
-        let mut answers = self.stub.read(request).await.map_err(|status| refused(&status))?.into_inner();
+        let mut answers =
+            self.stub.read(request).await.map_err(|status| of_status(&status, false))?.into_inner();
         let mut found = Vec::new();
-        while let Some(answer) = answers.message().await.map_err(|status| refused(&status))? {
+        while let Some(answer) = answers.message().await.map_err(|status| of_status(&status, false))? {
             found.extend(answer.entities);
         }
         Ok(found)
@@ -94,7 +91,7 @@ impl Observer {
     /// The switch's refusal.
     pub async fn api_version(&mut self) -> Result<String, RequestError> {
         let answer = self.stub.capabilities(CapabilitiesRequest::default()).await;
-        Ok(answer.map_err(|status| refused(&status))?.into_inner().p4runtime_api_version)
+        Ok(answer.map_err(|status| of_status(&status, false))?.into_inner().p4runtime_api_version)
     }
 
     /// Who is primary. A client without an election id asks: it is below all others and keeps nobody from writing.
@@ -115,8 +112,8 @@ impl Observer {
         let (sender, outbound) = tokio::sync::mpsc::channel(1);
         sender.send(StreamMessageRequest { update }).await.map_err(|_| ended())?;
         let opened = self.stub.stream_channel(tokio_stream::wrappers::ReceiverStream::new(outbound)).await;
-        let mut inbound = opened.map_err(|status| refused(&status))?.into_inner();
-        while let Some(message) = inbound.message().await.map_err(|status| refused(&status))? {
+        let mut inbound = opened.map_err(|status| of_status(&status, false))?.into_inner();
+        while let Some(message) = inbound.message().await.map_err(|status| of_status(&status, false))? {
             let Some(stream_message_response::Update::Arbitration(answer)) = message.update else { continue };
             let id = answer.election_id.map_or(0, from_uint128);
             let code = answer.status.map_or(0, |status| status.code);
@@ -129,28 +126,8 @@ impl Observer {
     }
 }
 
-/// Connects to a switch.
-///
-/// # Errors
-/// Nobody answers there.
-pub(super) async fn channel(address: &str, timeout: Duration) -> Result<Channel, RequestError> {
-    let unreachable = |error: tonic::transport::Error| {
-        RequestError::Unreachable(format!("can't connect to the switch at {address}: {}", root(&error)))
-    };
-    let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(unreachable)?;
-    let endpoint = endpoint.connect_timeout(timeout).http2_max_header_list_size(HEADER_OCTETS);
-    endpoint.connect().await.map_err(unreachable)
-}
-
-fn refused(status: &Status) -> RequestError {
-    RequestError::Refused { code: status.code() as i32, message: status.message().to_owned() }
-}
-
-/// The innermost cause says most: "Connection refused".
-fn root(error: &dyn std::error::Error) -> String {
-    let mut cause = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    cause.to_string()
+/// As [`p4runtime::client::channel`].
+pub(super) async fn channel(address: &Address, timeout: Duration) -> Result<Channel, RequestError> {
+    let made = p4runtime::client::channel(address, timeout).await;
+    made.map_err(|error| RequestError::Unreachable(error.to_string()))
 }

@@ -3,6 +3,7 @@
 mod builder;
 mod degree;
 mod fair_share;
+mod marking;
 mod policies;
 mod profiles;
 mod routes;
@@ -22,9 +23,6 @@ pub use profiles::{MAX_PROFILES, ProfileNumber};
 /// Octets that a CONGESTION_REPORT takes of a link: Ethernet, IPv4, UDP and message (90), and the frame's
 /// check sequence, preamble and gap (24).
 const REPORT_OCTETS: u64 = 114;
-/// Ours: reports about one port may take at most this part of that port's rate (RDCC, On-Path Congestion
-/// Reporting, asks for an aggregate limit and gives no figure): 2 %.
-const REPORT_SHARE: u64 = 50;
 /// Ours: so many reports may come at once: those of 100 us at the limit, and a few in any case.
 const BURST_PER_SECOND: u64 = 10_000;
 const MIN_BURST: u64 = 64;
@@ -90,12 +88,14 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
             all.push((port_trust(*port, builder)?, Origin::Link(peer.link)));
         }
         let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
-        all.push((report_meter(*port, rate_bps, builder)?, Origin::Link(peer.link)));
+        let limit_bps = topology.report_limit(name, *port).of(rate_bps);
+        all.push((report_meter(*port, limit_bps, builder)?, Origin::Link(peer.link)));
     }
     all.extend(routes::entries(topology, name, switch, builder)?);
     let profiles = profiles::numbers(topology, name, switch)?;
     all.extend(profiles::entries(topology, name, switch, &profiles, builder)?);
     all.extend(policies::entries(topology, switch, builder)?);
+    all.extend(marking::entries(topology, name, builder)?);
     let (entities, origins): (Vec<Entity>, Vec<Origin>) = all.into_iter().unzip();
     check_capacity(name, &entities, index)?;
     Ok(Desired { entities, origins, profiles })
@@ -142,8 +142,9 @@ fn port_trust(port: u16, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     builder.entry("port_trust", &[("ingress_port", Match::Exact(u64::from(port)))], Act::Action(action))
 }
 
-fn report_meter(port: u16, rate_bps: u64, builder: Builder<'_>) -> Result<Entity, DesiredError> {
-    let rate = (rate_bps / REPORT_SHARE / (REPORT_OCTETS * 8)).max(1);
+/// The aggregate limit of a port's reports, in packets.
+fn report_meter(port: u16, limit_bps: u64, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let rate = (limit_bps / (REPORT_OCTETS * 8)).max(1);
     let burst = (rate / BURST_PER_SECOND).max(MIN_BURST);
     builder.meter(
         "report_meter",

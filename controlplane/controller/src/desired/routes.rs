@@ -72,11 +72,8 @@ fn next_hops(topology: &Topology, name: &str) -> BTreeMap<IpAddr, (Vec<u16>, Ori
         fabric.names().iter().filter_map(|to| Some((*to, fabric.distances(to)?))).collect();
     let toward = |to: &str| distances.get(to).map(|known| fabric.next_ports(name, known)).unwrap_or_default();
     let hosts = topology.hosts.iter().flat_map(|(host_name, host)| {
-        let ports = if host.attachment.switch == name {
-            vec![host.attachment.port]
-        } else {
-            toward(&host.attachment.switch)
-        };
+        let ports =
+            if host.attachment.switch == name { host.ports.clone() } else { toward(&host.attachment.switch) };
         let origin = Origin::Host(host_name.clone());
         addresses(host.address, host.ipv6).map(move |address| (address, (ports.clone(), origin.clone())))
     });

@@ -17,7 +17,7 @@ use crate::topology::Origin;
 use keyed::{Key, Keyed};
 
 /// What a controller owns on a switch. What other programs' parts hold is left alone.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 14] = [
     "dscp_map",
     "port_trust",
     "ipv4_route",
@@ -30,6 +30,8 @@ const TABLES: [&str; 12] = [
     "qp_rate_policy",
     "csf_address",
     "source_check",
+    "marking_flow",
+    "marking_edge",
 ];
 /// Tables of which only the default action is set.
 const DEFAULTS: [&str; 4] = ["reporter", "path_report", "rate_advice", "rate_signal"];

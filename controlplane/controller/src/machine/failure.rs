@@ -72,6 +72,6 @@ pub(super) fn uncertain(error: &RequestError) -> bool {
                 [Code::Cancelled, Code::Unknown, Code::DeadlineExceeded, Code::Internal, Code::Unavailable];
             broken.iter().any(|known| *known as i32 == *code)
         }
-        RequestError::Updates { .. } => false,
+        RequestError::Updates { .. } | RequestError::NotAll => false,
     }
 }

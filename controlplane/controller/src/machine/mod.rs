@@ -18,6 +18,7 @@ mod counters;
 mod failure;
 mod pump;
 mod switch;
+mod together;
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +31,7 @@ use wire::units::Nanos;
 
 use crate::client::{Event, Request, RequestError, RequestId};
 use crate::desired::{self, DesiredError};
-use crate::pipeline::Pipeline;
+use crate::pipeline::Pipelines;
 use crate::topology::Topology;
 
 pub use counters::{CounterCell, cells, read_request as counters_request};
@@ -39,6 +40,7 @@ pub use pump::{next_event, pump, settle};
 pub use switch::State;
 
 use switch::{Outcome, SwitchMachine};
+use together::Together;
 
 /// What a controller has to tell.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,12 +87,13 @@ pub enum ControllerEvent {
 /// The controller of all switches of a topology.
 #[derive(Debug)]
 pub struct Controller {
-    pipeline: Arc<Pipeline>,
+    pipelines: Pipelines,
     election_id: u128,
     switches: BTreeMap<String, SwitchMachine>,
     requests: VecDeque<(String, RequestId, Request)>,
     events: VecDeque<ControllerEvent>,
     next_id: u64,
+    together: Together,
 }
 
 impl Controller {
@@ -99,21 +102,24 @@ impl Controller {
     /// # Errors
     /// The topology doesn't fit a switch; nothing has been asked of any then.
     pub fn new(
-        pipeline: Arc<Pipeline>,
+        pipelines: impl Into<Pipelines>,
         topology: &Topology,
         election_id: u128,
     ) -> Result<Self, DesiredError> {
-        let switches = desired_of_all(topology, &pipeline)?
-            .into_iter()
-            .map(|(name, desired)| (name, SwitchMachine::new(desired)))
-            .collect();
+        let pipelines = pipelines.into();
+        let machine = |(name, desired): (String, desired::Desired)| {
+            let pipeline = Arc::clone(pipelines.of(&name));
+            (name, SwitchMachine::new(desired, pipeline))
+        };
+        let switches = desired_of_all(topology, &pipelines)?.into_iter().map(machine).collect();
         Ok(Self {
-            pipeline,
+            pipelines,
             election_id,
             switches,
             requests: VecDeque::new(),
             events: VecDeque::new(),
             next_id: 1,
+            together: Together::default(),
         })
     }
 
@@ -164,21 +170,40 @@ impl Controller {
     ///
     /// # Errors
     /// It doesn't fit a switch; the old one stays in force everywhere then.
-    pub fn set_topology(&mut self, topology: &Topology, _now: Nanos) -> Result<(), DesiredError> {
-        let all = desired_of_all(topology, &self.pipeline)?;
+    pub fn set_topology(&mut self, topology: &Topology, now: Nanos) -> Result<(), DesiredError> {
+        self.set_topology_and_pipelines(topology, self.pipelines.clone(), now)
+    }
+
+    /// As [`Controller::set_topology`], with other programs too.
+    ///
+    /// # Errors
+    /// As [`Controller::set_topology`].
+    pub fn set_topology_and_pipelines(
+        &mut self,
+        topology: &Topology,
+        pipelines: Pipelines,
+        _now: Nanos,
+    ) -> Result<(), DesiredError> {
+        let all = desired_of_all(topology, &pipelines)?;
+        self.pipelines = pipelines;
         self.switches.retain(|name, _| all.contains_key(name));
         for (name, desired) in all {
+            let pipeline = Arc::clone(self.pipelines.of(&name));
             match self.switches.get_mut(&name) {
-                Some(machine) => machine.desired = desired,
-                None => {
-                    self.switches.insert(name.clone(), SwitchMachine::new(desired));
+                Some(machine) => {
+                    let same = machine.pipeline.cookie == pipeline.cookie;
+                    (machine.desired, machine.pipeline) = (desired, pipeline);
+                    match machine.state {
+                        State::Ready if same => self.read(&name),
+                        State::Ready => self.advance(&name, State::AskingProgram, Request::GetCookie),
+                        // What is under way is of the old file: look again when it has ended.
+                        State::PushingProgram | State::Reading | State::Writing => machine.stale = true,
+                        _ => {}
+                    }
                 }
-            }
-            match self.state(&name) {
-                Some(State::Ready) => self.read(&name),
-                // A write of the old entries is under way: compare again when it has ended.
-                Some(State::Reading | State::Writing) => self.stale(&name),
-                _ => {}
+                None => {
+                    self.switches.insert(name.clone(), SwitchMachine::new(desired, pipeline));
+                }
             }
         }
         Ok(())
@@ -242,7 +267,7 @@ impl Controller {
         if let Some(machine) = self.switches.get_mut(switch) {
             machine.counter_reads.insert(id);
         }
-        let request = Request::Read(counters::read_request(&self.pipeline.index));
+        let request = Request::Read(counters::read_request(&self.pipelines.of(switch).index));
         self.requests.push_back((switch.to_owned(), id, request));
     }
 
@@ -265,13 +290,11 @@ impl Controller {
     fn replied(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
         let Some(machine) = self.switches.get_mut(switch) else { return };
         let outcome = match result {
-            Ok(reply) => machine.next(reply, &self.pipeline),
-            Err(error) => {
-                machine.after(error, || Request::Read(crate::diff::read_request(&self.pipeline.index)))
-            }
+            Ok(reply) => machine.next(reply),
+            Err(error) => machine.after(error),
         };
         match outcome {
-            Outcome::Ask(state, request) => self.advance(switch, state, request),
+            Outcome::Ask(state, request) => self.go_on(switch, state, request),
             Outcome::Read => self.read(switch),
             Outcome::Ready => {
                 machine.state = State::Ready;
@@ -288,12 +311,13 @@ impl Controller {
                 self.fail(switch, RequestError::Unreachable("an answer to another question".to_owned()));
             }
         }
+        self.release();
     }
 
     fn counters_read(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
         match result {
             Ok(crate::client::Reply::Entities(entities)) => {
-                let cells = cells(&entities, &self.pipeline.index);
+                let cells = cells(&entities, &self.pipelines.of(switch).index);
                 self.events.push_back(ControllerEvent::Counters { switch: switch.to_owned(), cells });
             }
             Ok(_) => {}
@@ -307,14 +331,14 @@ impl Controller {
 
     fn fail(&mut self, switch: &str, error: RequestError) {
         let Some(machine) = self.switches.get_mut(switch) else { return };
-        let read = || Request::Read(Vec::new());
         let (state, remains) = (machine.state, Remains::Untouched);
-        let failure = if let Outcome::Failed(failure) = machine.after(error.clone(), read) {
+        let failure = if let Outcome::Failed(failure) = machine.after(error.clone()) {
             failure
         } else {
             Failure { state, error, refused: Vec::new(), remains }
         };
         self.failed(switch, failure);
+        self.release();
     }
 
     fn failed(&mut self, switch: &str, failure: Failure) {
@@ -326,14 +350,8 @@ impl Controller {
     }
 
     fn read(&mut self, switch: &str) {
-        let request = Request::Read(crate::diff::read_request(&self.pipeline.index));
+        let request = Request::Read(crate::diff::read_request(&self.pipelines.of(switch).index));
         self.advance(switch, State::Reading, request);
-    }
-
-    fn stale(&mut self, switch: &str) {
-        if let Some(machine) = self.switches.get_mut(switch) {
-            machine.stale = true;
-        }
     }
 
     fn advance(&mut self, switch: &str, state: State, request: Request) {
@@ -355,8 +373,8 @@ impl Controller {
 /// All or none: what every switch should hold, before any is asked anything.
 fn desired_of_all(
     topology: &Topology,
-    pipeline: &Pipeline,
+    pipelines: &Pipelines,
 ) -> Result<BTreeMap<String, desired::Desired>, DesiredError> {
-    let of = |name: &String| Ok((name.clone(), desired::entries(topology, name, &pipeline.index)?));
+    let of = |name: &String| Ok((name.clone(), desired::entries(topology, name, &pipelines.of(name).index)?));
     topology.switches.keys().map(of).collect()
 }

@@ -30,6 +30,8 @@ pub enum State {
     ReadingCopies,
     /// Deleting them: BMv2 keeps them over a push, and every copy would come twice.
     DeletingCopies,
+    /// Knows what to change, and waits until the other switches do too.
+    Waiting,
     /// Pushing the program.
     PushingProgram,
     /// Reading what it holds.
@@ -55,6 +57,7 @@ impl fmt::Display for State {
             Self::AskingProgram => "asking which program runs",
             Self::ReadingCopies => "reading clone sessions and multicast groups",
             Self::DeletingCopies => "deleting clone sessions and multicast groups",
+            Self::Waiting => "waiting for the other switches",
             Self::PushingProgram => "pushing the program",
             Self::Reading => "reading the entries",
             Self::Writing => "writing the entries",
@@ -88,6 +91,8 @@ pub(super) enum Outcome {
 pub(super) struct SwitchMachine {
     pub state: State,
     pub desired: Desired,
+    /// The program that it should run.
+    pub pipeline: Arc<Pipeline>,
     /// The request whose reply moves the state on.
     pub awaiting: Option<RequestId>,
     pub counter_reads: BTreeSet<RequestId>,
@@ -101,15 +106,20 @@ pub(super) struct SwitchMachine {
     pub changes: Vec<Change>,
     /// What is being cleaned up after, or has come to an end.
     pub failure: Option<Failure>,
-    /// The topology changed meanwhile: read again before being ready.
+    /// The topology changed meanwhile: look again before being ready.
     pub stale: bool,
+    /// Whether to remember what it held, so that it can be taken back when it has become ready.
+    pub keep: bool,
+    /// What it held before the first change, and whether the program was pushed.
+    pub undo: Option<(Vec<Entity>, bool)>,
 }
 
 impl SwitchMachine {
-    pub fn new(desired: Desired) -> Self {
+    pub fn new(desired: Desired, pipeline: Arc<Pipeline>) -> Self {
         Self {
             state: State::Idle,
             desired,
+            pipeline,
             awaiting: None,
             counter_reads: BTreeSet::new(),
             pushed: false,
@@ -118,6 +128,8 @@ impl SwitchMachine {
             changes: Vec::new(),
             failure: None,
             stale: false,
+            keep: false,
+            undo: None,
         }
     }
 
@@ -136,35 +148,44 @@ impl SwitchMachine {
     }
 
     /// What comes after the reply to the request of this state.
-    pub fn next(&mut self, reply: Reply, pipeline: &Arc<Pipeline>) -> Outcome {
-        let push = || Outcome::Ask(State::PushingProgram, Request::SetPipeline(Arc::clone(pipeline)));
+    pub fn next(&mut self, reply: Reply) -> Outcome {
+        let look = || Outcome::Ask(State::AskingProgram, Request::GetCookie);
         match (self.state, reply) {
             (State::Arbitrating, Reply::Arbitration { primary: true }) => {
                 Outcome::Ask(State::AskingProgram, Request::GetCookie)
             }
             (State::Arbitrating, Reply::Arbitration { primary: false }) => Outcome::Backup,
-            (State::AskingProgram, Reply::Cookie(Some(cookie))) if cookie == pipeline.cookie => Outcome::Read,
+            (State::AskingProgram, Reply::Cookie(Some(cookie))) if cookie == self.pipeline.cookie => {
+                Outcome::Read
+            }
             (State::AskingProgram, Reply::Cookie(Some(_))) => {
                 Outcome::Ask(State::ReadingCopies, Request::Read(all_copies()))
             }
             (State::ReadingCopies, Reply::Entities(copies)) => {
                 let deletions = deletions(copies);
                 if deletions.is_empty() {
-                    push()
+                    self.push()
                 } else {
                     Outcome::Ask(State::DeletingCopies, Request::Write(deletions))
                 }
             }
-            (State::AskingProgram, Reply::Cookie(None)) | (State::DeletingCopies, Reply::Done) => push(),
+            (State::AskingProgram, Reply::Cookie(None)) | (State::DeletingCopies, Reply::Done) => self.push(),
             (State::PushingProgram, Reply::Done) => {
                 self.pushed = true;
-                Outcome::Read
+                if std::mem::take(&mut self.stale) { look() } else { Outcome::Read }
+            }
+            (State::Reading, Reply::Entities(_)) | (State::Writing, Reply::Done)
+                if std::mem::take(&mut self.stale) =>
+            {
+                look()
             }
             (State::Reading, Reply::Entities(held)) => {
-                self.stale = false;
                 let changes = diff::changes(&self.desired, &held);
                 if changes.is_empty() {
                     return Outcome::Ready;
+                }
+                if self.keep {
+                    self.undo.get_or_insert_with(|| (held.clone(), false));
                 }
                 self.written += changes.len();
                 let updates = changes.iter().map(|change| change.update.clone()).collect();
@@ -180,10 +201,31 @@ impl SwitchMachine {
                 Outcome::Ask(State::RollingBack, Request::Write(updates))
             }
             (State::RollingBack, Reply::Done) => self.rolled_back(),
-            (State::Writing, Reply::Done) if self.stale => Outcome::Read,
             (State::Writing, Reply::Done) => Outcome::Ready,
             _ => Outcome::Unexpected,
         }
+    }
+
+    fn push(&mut self) -> Outcome {
+        if self.keep {
+            self.undo.get_or_insert_with(|| (Vec::new(), true));
+        }
+        Outcome::Ask(State::PushingProgram, Request::SetPipeline(Arc::clone(&self.pipeline)))
+    }
+
+    /// Reads what it holds, to take back what was made of it.
+    fn read_back(&self) -> Outcome {
+        Outcome::Ask(State::ReadingBack, Request::Read(diff::read_request(&self.pipeline.index)))
+    }
+
+    /// Takes back what was written to a switch that is ready; `None` if nothing was.
+    pub fn take_back(&mut self, error: RequestError) -> Option<Outcome> {
+        let (before, pushed) = self.undo.take()?;
+        let changes = diff::changes(&self.desired, &before).len();
+        let remains = if pushed { Remains::ProgramOnly } else { Remains::RolledBack { made: changes } };
+        self.before = before;
+        self.failure = Some(Failure { state: State::Waiting, error, refused: Vec::new(), remains });
+        Some(self.read_back())
     }
 
     /// The failure is final: what was made has been taken back.
@@ -195,7 +237,7 @@ impl SwitchMachine {
     }
 
     /// What comes after an error: the end, or cleaning up first.
-    pub fn after(&mut self, error: RequestError, read: impl FnOnce() -> Request) -> Outcome {
+    pub fn after(&mut self, error: RequestError) -> Outcome {
         match (self.state, error) {
             (State::Writing, RequestError::Updates { failed, of }) => {
                 let refused: Vec<_> = failed
@@ -216,7 +258,7 @@ impl SwitchMachine {
                     return Outcome::Failed(failure);
                 }
                 self.failure = Some(failure);
-                Outcome::Ask(State::ReadingBack, read())
+                self.read_back()
             }
             (State::ReadingBack | State::RollingBack, reason) => match self.failure.take() {
                 Some(failure) => Outcome::Failed(Failure { remains: Remains::Partly { reason }, ..failure }),

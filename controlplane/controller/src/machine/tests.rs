@@ -4,8 +4,11 @@ use p4runtime::p4::v1::{PacketReplicationEngineEntry, packet_replication_engine_
 use super::*;
 use crate::client::in_process::{Programs, Session};
 use crate::client::{FailedUpdate, InProcessClient, Reply, Target};
+use crate::pipeline::Pipeline;
 use crate::topology;
 use crate::topology::Origin;
+
+mod together;
 
 /// A switch that remembers what it is told, and in which order.
 #[derive(Default)]
@@ -80,6 +83,13 @@ fn same_key(one: &Entity, other: &Entity) -> bool {
         match &mut entity.entity {
             Some(entity::Entity::TableEntry(entry)) => entry.action = None,
             Some(entity::Entity::MeterEntry(meter)) => meter.config = None,
+            Some(entity::Entity::PacketReplicationEngineEntry(entry)) => {
+                if let Some(packet_replication_engine_entry::Type::CloneSessionEntry(session)) =
+                    &mut entry.r#type
+                {
+                    session.replicas.clear();
+                }
+            }
             _ => {}
         }
         entity

@@ -1,11 +1,14 @@
 //! The P4 program that goes into a switch.
 
 pub mod generated;
+mod pipelines;
 
 use p4runtime::p4::config::v1::P4Info;
 use p4runtime::p4info::TextError;
 use p4runtime::{P4InfoIndex, index::IndexError};
 use sha2::{Digest, Sha256};
+
+pub use pipelines::Pipelines;
 
 /// The clone session of reports; `REPORT_CLONE_SESSION` of the P4 program.
 pub const REPORT_CLONE_SESSION: u32 = 1;

@@ -30,7 +30,10 @@ pub use model::*;
 pub use places::{Origin, Place, Places};
 pub use prefix::{Prefix, mapped};
 pub use problem::{Problem, Span, TopologyErrors};
-pub use quantity::{Bits, Nanos, Octets, Quantity, QuantityError, Rate, Size, Time, Unit};
+pub use quantity::{
+    Bits, Fraction, Nanos, Octets, OctetsOrNone, PacketRate, Packets, Parts, Quantity, QuantityError, Rate,
+    Size, SizeOrZero, Time, Unit,
+};
 pub use schema::schema;
 pub use scheme::Scheme;
 
@@ -116,9 +119,10 @@ pub fn parse(name: &str, text: &str) -> Result<Topology, TopologyErrors> {
         return Err(failed(name, text, vec![problem]));
     }
     let mut problems = decode::Problems::default();
+    let folder = Path::new(name).parent().unwrap_or(Path::new(""));
     let start = Span { start: 0, len: text.lines().next().map_or(0, str::len) };
     let file: Option<raw::File> = decode::FromNode::from_node(&tree, start, &mut problems);
-    let topology = file.and_then(|file| check::topology(&file, start, &mut problems));
+    let topology = file.and_then(|file| check::topology(&file, folder, start, &mut problems));
     let refused = problems.0.iter().any(|problem| !problem.warning);
     match topology {
         Some(mut topology) if !refused => {

@@ -71,9 +71,30 @@ fn syntax_error(text: &str, error: &serde_saphyr::Error) -> Problem {
             .at(widen(text, span), "the second starts here")
             .hint("a topology is one document: remove the `---` before this line");
     }
+    if is_too_much(error.without_snippet()) {
+        return Problem::error("topology::too_large", "the file expands to more than is read")
+            .at(widen(text, span), "beyond the limit here")
+            .hint(
+                "aliases of what holds aliases multiply: write out what they stand for, or use `generate`",
+            );
+    }
     Problem::error("topology::yaml", "this isn't valid YAML")
         .at(widen(text, span), plain_reason(&error.without_snippet().to_string()))
         .hint("check the indentation, the brackets and the quotes around this place")
+}
+
+/// Whether the parser stopped because there is too much, most often by aliases, rather than at a fault of the syntax.
+fn is_too_much(error: &serde_saphyr::Error) -> bool {
+    use serde_saphyr::Error;
+    match error {
+        Error::AliasError { error, .. } => is_too_much(error.without_snippet()),
+        Error::Budget { .. }
+        | Error::AliasReplayCounterOverflow { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => true,
+        _ => false,
+    }
 }
 
 /// Where the parser stopped. It gives octets only for values; for syntax errors, line and column.

@@ -25,6 +25,8 @@ pub enum Origin {
     Policy(&'static str, usize),
     /// What `domain.reports` says.
     Reports,
+    /// A marked flow, by its place in `marking.flows`.
+    MarkedFlow(usize),
 }
 
 /// A line of a file.

@@ -79,6 +79,23 @@ impl Prefix {
         (self.address, self.length)
     }
 
+    /// Whether an address is one of its, of its own family.
+    pub fn holds(self, address: IpAddr) -> bool {
+        self.is_ipv4() == address.is_ipv4() && mapped(address) & self.mask() == self.bits()
+    }
+
+    /// Whether some address is of both.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.holds(other.address) || other.holds(self.address)
+    }
+
+    /// Whether an address is the first or the last of it, which no IPv4 host can have; prefixes of one or two
+    /// addresses have none such (RFC 3021).
+    pub fn is_edge(self, address: IpAddr) -> bool {
+        let host = mapped(address) & !self.mask();
+        self.is_ipv4() && self.length < 31 && self.holds(address) && (host == 0 || host == !self.mask())
+    }
+
     /// Whether its addresses are of IPv4.
     pub const fn is_ipv4(self) -> bool {
         self.address.is_ipv4()
@@ -105,6 +122,23 @@ mod tests {
         let wide = Prefix::parse("::/0").expect("any");
         assert_eq!((wide.bits(), wide.length(), wide.mask()), (0, 0, 0));
         assert_eq!(Prefix::parse("fd00::/64").expect("a prefix").mask(), u128::MAX << 64);
+    }
+
+    #[test]
+    fn which_addresses_it_holds() {
+        let address = |text: &str| text.parse::<IpAddr>().expect("an address");
+        let prefix = Prefix::parse("10.0.1.0/24").expect("a prefix");
+        assert!(prefix.holds(address("10.0.1.255")) && !prefix.holds(address("10.0.2.0")));
+        assert!(!prefix.holds(address("::ffff:10.0.1.1")), "an IPv6 address, though in the mapped form");
+        assert!(prefix.overlaps(Prefix::parse("10.0.0.0/16").expect("a prefix")));
+        assert!(!prefix.overlaps(Prefix::parse("10.0.2.0/24").expect("a prefix")));
+        for (text, edge) in
+            [("10.0.1.0", true), ("10.0.1.1", false), ("10.0.1.254", false), ("10.0.1.255", true)]
+        {
+            assert_eq!(prefix.is_edge(address(text)), edge, "{text}");
+        }
+        assert!(!Prefix::parse("10.0.1.0/31").expect("a prefix").is_edge(address("10.0.1.0")));
+        assert!(!Prefix::parse("fd00::/64").expect("a prefix").is_edge(address("fd00::")));
     }
 
     #[test]

@@ -42,12 +42,28 @@ pub enum Octets {}
 #[derive(Debug)]
 pub enum Nanos {}
 
+/// Octets, none allowed.
+#[derive(Debug)]
+pub enum OctetsOrNone {}
+/// Millionths of a whole.
+#[derive(Debug)]
+pub enum Parts {}
+/// Packets per second.
+#[derive(Debug)]
+pub enum Packets {}
+
 /// A rate in bit/s.
 pub type Rate = Quantity<Bits>;
 /// A size in octets.
 pub type Size = Quantity<Octets>;
 /// A duration in nanoseconds.
 pub type Time = Quantity<Nanos>;
+/// A size in octets that may be 0.
+pub type SizeOrZero = Quantity<OctetsOrNone>;
+/// A part of a whole in millionths.
+pub type Fraction = Quantity<Parts>;
+/// A rate in packets per second.
+pub type PacketRate = Quantity<Packets>;
 
 impl Unit for Bits {
     const NAME: &'static str = "Rate";
@@ -94,6 +110,37 @@ impl Unit for Nanos {
     const MIN: u64 = 0;
     const MAX: u64 = 60_000_000_000;
     const EXAMPLE: &'static str = "50us";
+}
+
+impl Unit for OctetsOrNone {
+    const NAME: &'static str = "SizeOrZero";
+    const WHAT: &'static str = Octets::WHAT;
+    const STEP: &'static str = Octets::STEP;
+    const UNITS: &'static [(&'static str, u64)] = Octets::UNITS;
+    const MIN: u64 = 0;
+    const MAX: u64 = Octets::MAX;
+    const EXAMPLE: &'static str = Octets::EXAMPLE;
+}
+
+impl Unit for Parts {
+    const NAME: &'static str = "Fraction";
+    const WHAT: &'static str = "a fraction";
+    const STEP: &'static str = "ppm";
+    const UNITS: &'static [(&'static str, u64)] = &[("ppm", 1), ("%", 10_000)];
+    const MIN: u64 = 0;
+    const MAX: u64 = 1_000_000;
+    const EXAMPLE: &'static str = "1%";
+}
+
+impl Unit for Packets {
+    const NAME: &'static str = "PacketRate";
+    const WHAT: &'static str = "a packet rate";
+    const STEP: &'static str = "packet/s";
+    const UNITS: &'static [(&'static str, u64)] = &[("pps", 1), ("kpps", 1_000), ("Mpps", 1_000_000)];
+    const MIN: u64 = 1;
+    // BMv2 divides a second by it, in microseconds and less.
+    const MAX: u64 = 1_000_000_000;
+    const EXAMPLE: &'static str = "5000pps";
 }
 
 /// Why a text isn't a quantity, and what would be right.
@@ -197,7 +244,7 @@ fn unit_factor<U: Unit>(text: &str, number: &str, unit: &str) -> Result<u64, Qua
 }
 
 fn plural(step: &str) -> String {
-    if step == Bits::STEP { step.to_owned() } else { format!("{step}s") }
+    if step.contains('/') || step == Parts::STEP { step.to_owned() } else { format!("{step}s") }
 }
 
 impl<U> Clone for Quantity<U> {
@@ -263,6 +310,8 @@ mod tests {
         assert_eq!(Time::parse("2us").map(Time::get), Ok(2000));
         assert_eq!(Time::parse("1.5µs").map(Time::get), Ok(1500));
         assert_eq!(Time::parse("0ns").map(Time::get), Ok(0));
+        assert_eq!(Fraction::parse("0.5%").map(Fraction::get), Ok(5000));
+        assert_eq!(PacketRate::parse("5kpps").map(PacketRate::get), Ok(5000));
     }
 
     #[test]
@@ -272,6 +321,13 @@ mod tests {
         assert_eq!(Rate::parse("10Tbps").map(Rate::get), Ok(Bits::MAX));
         assert!(Rate::parse("10000000000001bps").is_err());
         assert!(Size::parse("0B").is_err());
+        assert_eq!(SizeOrZero::parse("0B").map(SizeOrZero::get), Ok(0));
+        assert!(SizeOrZero::parse("4GiB").is_err());
+        assert_eq!(Fraction::parse("0%").map(Fraction::get), Ok(0));
+        assert_eq!(Fraction::parse("100%").map(Fraction::get), Ok(1_000_000));
+        assert!(Fraction::parse("100.0001%").is_err());
+        assert_eq!(PacketRate::parse("1pps").map(PacketRate::get), Ok(1));
+        assert!(PacketRate::parse("0pps").is_err());
         assert_eq!(Size::parse("4294967295B").map(Size::get), Ok(Octets::MAX));
         assert!(Size::parse("4GiB").is_err());
         assert_eq!(Time::parse("60s").map(Time::get), Ok(Nanos::MAX));

@@ -14,7 +14,7 @@ macro_rules! mapping {
         $(#[$meta])*
         #[derive(Clone, Debug, Default, schemars::JsonSchema)]
         #[schemars(deny_unknown_fields)]
-        pub(super) struct $name {
+        pub(in crate::topology) struct $name {
             $($( $(#[doc = $rdoc])* #[schemars(required)] pub $rfield: Option<$rty>, )*)?
             $($( $(#[doc = $odoc])* pub $ofield: Option<$oty>, )*)?
             /// Keys that were given with values that were refused.
@@ -77,7 +77,7 @@ macro_rules! choice {
     ($(#[$meta:meta])* enum $name:ident = $what:literal { $( $text:literal => $variant:expr ),* $(,)? } -> $ty:ty) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug)]
-        pub(super) struct $name(pub $ty);
+        pub(in crate::topology) struct $name(pub $ty);
 
         impl $crate::topology::decode::FromNode for $name {
             fn from_node(

@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::decode::{FromNode, Located, Problems, bad_value, scalar};
 use super::node::Node;
-use super::quantity::{Size, Time};
+use super::quantity::{Fraction, Rate, Size, Time};
 use super::{Problem, Span, nearest};
 
 /// Narrows a quantity's range where a place allows less than the unit does.
@@ -89,6 +89,42 @@ impl JsonSchema for Mac {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "pattern": "^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$" })
+    }
+}
+
+/// What reports may take of a link: a part of it, or a rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReportLimit(pub super::ReportLimit);
+
+impl FromNode for ReportLimit {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let text = scalar("a limit", "2% or 500Mbps", node, owner, problems)?.trim();
+        if !(text.ends_with('%') || text.ends_with("ppm")) {
+            let rate = Rate::from_node(node, owner, problems)?;
+            return Some(Self(super::ReportLimit::Rate(rate.get())));
+        }
+        let part = Fraction::from_node(node, owner, problems)?;
+        match u32::try_from(part.get()) {
+            Ok(millionths) if millionths > 0 => Some(Self(super::ReportLimit::Share(millionths))),
+            _ => bad_value(
+                "topology::report_limit",
+                "a limit of nothing lets no report out".to_owned(),
+                "to send none at all, give the traffic a role of `none`; else write 2% or 500Mbps".to_owned(),
+                node.span,
+                problems,
+            ),
+        }
+    }
+}
+
+impl JsonSchema for ReportLimit {
+    fn schema_name() -> Cow<'static, str> {
+        "ReportLimit".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let (part, rate) = (generator.subschema_for::<Fraction>(), generator.subschema_for::<Rate>());
+        json_schema!({ "anyOf": [part, rate], "examples": ["2%", "500Mbps"] })
     }
 }
 

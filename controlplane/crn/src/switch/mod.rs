@@ -28,6 +28,7 @@ use tokio::sync::oneshot;
 
 pub use args::Args;
 
+use crate::output::{complain, say};
 use crate::program::Files as ProgramFiles;
 use plane::{Files, Plane, Remains};
 use ports::Port;
@@ -39,7 +40,7 @@ const FAREWELL: Duration = Duration::from_millis(200);
 pub fn run(args: Args) -> Result<()> {
     let args = args.checked()?;
     for option in args.ignored.given() {
-        eprintln!("{option} is without effect here");
+        complain!("{option} is without effect here");
     }
     let runtime = Arc::new(Mutex::new(device(&args)?));
     let ports = args
@@ -129,7 +130,7 @@ fn device(args: &Args) -> Result<Runtime> {
         Some(program) => {
             let files = ProgramFiles::read(program, args.p4info.as_deref())?;
             if !files.has_p4info() {
-                eprintln!(
+                complain!(
                     "{}: no P4Info beside it: controllers see none of its tables until they give a program",
                     program.display()
                 );
@@ -152,9 +153,9 @@ fn announce(args: &Args, listener: &TcpListener) {
         (true, true) => " over TLS, clients with certificates only",
     };
     let program = args.program.as_deref().map_or("none yet".into(), Path::to_string_lossy);
-    println!("P4Runtime on {address}{security}, device {}, program {program}", args.device_id);
+    say!("P4Runtime on {address}{security}, device {}, program {program}", args.device_id);
     for interface in &args.interfaces {
-        println!("port {} is {}", interface.port, interface.name);
+        say!("port {} is {}", interface.port, interface.name);
     }
     let _ = std::io::stdout().flush();
 }

@@ -5,15 +5,20 @@ use softswitch::SwitchStats;
 use softswitch::server::Server;
 
 use super::plane::Remains;
+use crate::output::say;
 
 /// Prints the ports' figures, then what the switch dropped and why. Ends the ports' recordings.
 pub fn print(server: &Server, remains: Remains) -> Result<()> {
     for port in remains.ports {
         let (number, name) = (port.number, port.name.clone());
         let passed = port.close()?;
-        println!(
+        say!(
             "port {number} ({name}): {} in ({} octets), {} out ({} octets), {} refused by the interface",
-            passed.in_frames, passed.in_octets, passed.out_frames, passed.out_octets, passed.out_failed
+            passed.in_frames,
+            passed.in_octets,
+            passed.out_frames,
+            passed.out_octets,
+            passed.out_failed
         );
     }
     let stats = server.runtime().switch().map(|switch| *switch.stats());
@@ -24,7 +29,7 @@ pub fn print(server: &Server, remains: Remains) -> Result<()> {
         ("not taken by controllers", server.undelivered()),
     ]);
     for (what, count) in figures.into_iter().filter(|&(_, count)| count > 0) {
-        println!("{count:>10} {what}");
+        say!("{count:>10} {what}");
     }
     Ok(())
 }

@@ -213,7 +213,8 @@ impl Fabric {
                 let mut all = BTreeMap::new();
                 for (name, switch) in &self.switches {
                     let address = switch.address.to_string();
-                    let observer = Observer::connect(&address, switch.device_id, PATIENCE).await;
+                    let observer =
+                        Observer::connect(&address.as_str().into(), switch.device_id, PATIENCE).await;
                     let held = observer.into_diagnostic()?.read(counters_request(&self.pipeline.index)).await;
                     all.insert(name.clone(), cells(&held.into_diagnostic()?, &self.pipeline.index));
                 }

@@ -8,7 +8,7 @@ use p4runtime::client::Client;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity};
 
-use crate::process::{Process, options};
+use crate::process::{DEVICE, Process, options};
 
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
@@ -105,4 +105,49 @@ fn a_certificate_that_cant_be_used_is_refused() {
     ]);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("no/such.pem"), "{error}");
+}
+
+/// What an operator writes into the topology: `plan`, `apply` and `status` reach a switch that asks for a certificate.
+#[test]
+fn the_topology_says_how_a_switch_is_recognised() {
+    let (authority, clients) = (Authority::new(), Authority::new());
+    let folder = tempfile::tempdir().unwrap();
+    let (certificate, key) = authority.certify("switch.example");
+    let (own, own_key) = clients.certify("controller");
+    write(folder.path(), &[("cert.pem", &certificate), ("key.pem", &key), ("clients.pem", &clients.pem())]);
+    write(folder.path(), &[("own.pem", &own), ("own-key.pem", &own_key), ("ca.pem", &authority.pem())]);
+    let server = ["--grpc-server-ssl", "--grpc-server-cert", "cert.pem", "--grpc-server-key", "key.pem"];
+    let client = ["--grpc-server-with-client-auth", "--grpc-server-cacert", "clients.pem"];
+    let process = Process::start(folder.path(), &[&["--no-p4"][..], &server, &client].concat());
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies/incast-8to1.yaml");
+    let text = fs::read_to_string(example).unwrap().replace("device_id: 1", &format!("device_id: {DEVICE}"));
+    let run = |command: &str, tls: &str| {
+        let path = folder.path().join("tls.yaml");
+        fs::write(&path, text.replace("target: soft,", &format!("target: soft, {tls}"))).unwrap();
+        let at = format!("s1={}", process.address);
+        let mut crn = std::process::Command::new(env!("CARGO_BIN_EXE_crn"));
+        let output =
+            crn.args([command, path.to_str().unwrap(), "--at", &at]).env("NO_COLOR", "1").output().unwrap();
+        (output.status.code(), crate::process::text(&output.stdout) + &crate::process::text(&output.stderr))
+    };
+    let good = "tls: { ca: ca.pem, certificate: own.pem, key: own-key.pem, name: switch.example },";
+    for (command, says) in [("plan", "runs no program"), ("apply", "program pushed"), ("status", "ours (")] {
+        let (code, said) = run(command, good);
+        assert_eq!(code, Some(0), "{command}: {said}");
+        assert!(said.contains(says), "{command}: {said}");
+    }
+    for (tls, says) in [
+        ("", "if the switch wants TLS, give it a `tls` key"),
+        ("tls: { ca: ca.pem, certificate: own.pem, key: own-key.pem },", "can't connect"),
+        (
+            "tls: { ca: clients.pem, certificate: own.pem, key: own-key.pem, name: switch.example },",
+            "can't connect",
+        ),
+        ("tls: { ca: ca.pem, name: switch.example },", "error"),
+        ("tls: { ca: none.pem, name: switch.example },", "none.pem can't be read"),
+    ] {
+        let (code, said) = run("status", tls);
+        assert_eq!(code, Some(1), "{tls}: {said}");
+        assert!(said.contains(says), "{tls}: {said}");
+    }
 }

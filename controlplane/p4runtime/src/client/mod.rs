@@ -4,6 +4,7 @@
 //! arbitration (a switch answers `PERMISSION_DENIED` to a Write that comes before it). After that the calls are
 //! independent of each other; what the switch sends by itself comes out of [`Client::event`].
 
+mod channel;
 mod error;
 mod stream;
 
@@ -11,8 +12,9 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
+pub use channel::{Address, Tls, channel};
 pub use error::{ClientError, UpdateError, WriteError};
 pub use stream::{Arbitration, Event};
 
@@ -27,10 +29,6 @@ use crate::status;
 
 /// Largest message taken or sent, octets. Pipelines and wildcard reads exceed gRPC's default of 4 MiB.
 const MESSAGE_OCTETS: usize = 256 << 20;
-
-/// Largest answer in gRPC's trailers, octets: a refused batch has one outcome for each update there, some 40 octets
-/// each, and the default of 16 KiB is less than a few hundred need.
-const TRAILER_OCTETS: u32 = 64 << 20;
 
 /// Messages waiting in either direction of the stream before the sender of them has to wait.
 const STREAM_MESSAGES: usize = 1024;
@@ -65,26 +63,17 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects to `address` (`host:port` or `http://host:port`), opens the stream, and waits until the switch says
-    /// who is primary. Being a backup is not an error: see [`Client::is_primary`].
+    /// Connects to a switch, opens the stream, and waits until it says who is primary. Being a backup is not an error:
+    /// see [`Client::is_primary`].
     ///
     /// # Errors
     /// No connection, no answer in time, or the switch refuses the arbitration (wrong device id, election id taken).
-    pub async fn connect(address: &str, options: Options) -> Result<Client, ClientError> {
-        let uri = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
-        let unreachable = |error: tonic::transport::Error| ClientError::Connect {
-            address: address.to_owned(),
-            source: error,
-        };
-        let endpoint = Endpoint::from_shared(uri)
-            .map_err(unreachable)?
-            .connect_timeout(options.timeout)
-            .http2_max_header_list_size(TRAILER_OCTETS);
-        let channel = endpoint.connect().await.map_err(unreachable)?;
+    pub async fn connect(address: impl Into<Address>, options: Options) -> Result<Client, ClientError> {
+        let channel = channel(&address.into(), options.timeout).await?;
         Client::over(channel, options).await
     }
 
-    /// As [`Client::connect`], over a channel that the caller made (TLS, Unix sockets, tests).
+    /// As [`Client::connect`], over a channel that the caller made (Unix sockets, tests).
     ///
     /// # Errors
     /// As [`Client::connect`].

@@ -68,7 +68,7 @@ struct Made<'a> {
     span: Span,
     switches: Vec<(Located<String>, Option<raw::Switch>)>,
     hosts: Vec<(Located<String>, Option<raw::Host>)>,
-    links: Vec<raw::Link>,
+    links: Vec<Located<raw::Link>>,
 }
 
 impl Made<'_> {
@@ -101,17 +101,22 @@ impl Made<'_> {
     fn switch(&mut self, name: String) {
         let number = self.switches.len() as u64 + 1;
         let [.., high, low] = number.to_be_bytes();
-        let p4runtime = self.raw.p4runtime.as_ref().and_then(|first| {
-            let (host, port) = first.value.rsplit_once(':')?;
-            Some(self.located(format!("{host}:{}", port.parse::<u64>().ok()? + number - 1)))
-        });
+        let listens = |first: &Option<Located<String>>| {
+            let first = first.as_ref()?;
+            let numbered = || {
+                let (host, port) = first.value.rsplit_once(':')?;
+                Some(self.located(format!("{host}:{}", port.parse::<u64>().ok()? + number - 1)))
+            };
+            // What doesn't look like an address is reported once, with the first switch.
+            numbered().or_else(|| Some(first.clone()).filter(|_| number == 1))
+        };
         let switch = raw::Switch {
             target: Some(self.raw.target.unwrap_or(raw::TargetName(super::super::Target::Soft))),
             device_id: Some(self.located(Int(number))),
             reporter_id: Some(self.located(Int(number))),
             address: Some(self.located(Ipv4Addr::new(10, 255, high, low))),
-            // What doesn't look like an address is reported once, with the first switch.
-            p4runtime: p4runtime.or_else(|| self.raw.p4runtime.clone().filter(|_| number == 1)),
+            p4runtime: listens(&self.raw.p4runtime),
+            thrift: listens(&self.raw.thrift),
             ..raw::Switch::default()
         };
         self.switches.push((self.located(name), Some(switch)));
@@ -134,12 +139,13 @@ impl Made<'_> {
             self.located(Endpoint { node: node.to_owned(), port })
         };
         let options = self.raw.uplink.as_ref().filter(|_| uplink);
-        self.links.push(raw::Link {
+        let link = raw::Link {
             endpoints: Some(self.located(vec![end(one), end(other)])),
             rate: options.and_then(|options| options.rate),
             delay: options.and_then(|options| options.delay),
             ..raw::Link::default()
-        });
+        };
+        self.links.push(self.located(link));
     }
 
     fn star(&mut self, hosts: u32) {

@@ -3,12 +3,18 @@
 mod domain;
 mod gateways;
 mod generate;
+mod links;
+mod marking;
 mod nodes;
 mod policies;
 mod ports;
 mod rdcc;
+mod subnets;
+mod switches;
 mod unique;
 mod workloads;
+
+use std::path::Path;
 
 use super::Span;
 use super::decode::{Located, Problems};
@@ -17,8 +23,14 @@ use super::raw;
 use super::values;
 use super::{Origin, Places, Problem, Profile, Topology};
 
-/// Checks a file and builds the topology from it; `None` only if there are errors among the problems.
-pub(super) fn topology(file: &raw::File, start: Span, problems: &mut Problems) -> Option<Topology> {
+/// Checks a file that stands in `folder` and builds the topology from it; `None` only if there are errors among the
+/// problems.
+pub(super) fn topology(
+    file: &raw::File,
+    folder: &Path,
+    start: Span,
+    problems: &mut Problems,
+) -> Option<Topology> {
     let expanded = generate::expand(file, problems);
     let file = expanded.as_ref().unwrap_or(file);
     missing_nodes(file, start, problems);
@@ -29,7 +41,7 @@ pub(super) fn topology(file: &raw::File, start: Span, problems: &mut Problems) -
     }
     let domain = file.domain.as_ref().and_then(|domain| domain::check(domain, problems));
     let profiles = profiles(file, problems);
-    let nodes = nodes::check(file, problems);
+    let nodes = nodes::check(file, folder, problems);
     let policies = policies::check(file, problems);
     if has_errors(problems) {
         // What follows computes with rates, delays and paths, and would only report consequences. References
@@ -43,6 +55,7 @@ pub(super) fn topology(file: &raw::File, start: Span, problems: &mut Problems) -
     let (profiles, data_profile, control_profile) = profiles?;
     ports::check(file, &domain, &nodes, &profiles, &data_profile, problems);
     let fabric = Fabric::from_parts(&nodes.switches, &nodes.links);
+    let marking = marking::check(file, &nodes, &fabric, problems);
     let workloads = workloads::check(file, &domain, &nodes, &fabric, problems);
     let limits = rdcc::Limits::of(&nodes, &fabric, &workloads, profiles.get(&data_profile));
     let raw_rdcc = file.rdcc.clone().unwrap_or_default();
@@ -61,6 +74,7 @@ pub(super) fn topology(file: &raw::File, start: Span, problems: &mut Problems) -
         scone: gateways::scone(file.scone.as_ref(), problems),
         workloads,
         policies,
+        marking,
         warnings: Vec::new(),
         places: places(file, nodes.link_spans),
     })
@@ -87,6 +101,7 @@ fn places(file: &raw::File, links: Vec<Span>) -> Places {
         }
     }
     policies::places(file, &mut places);
+    marking::places(file, &mut places);
     places
 }
 
@@ -202,5 +217,6 @@ fn profile(name: &Located<String>, raw: &raw::Profile, problems: &mut Problems) 
         q_max: capacity.get(),
         ecn_threshold: ecn.value.get(),
         report_interval_ns: interval.value.get(),
+        report_limit: raw.report_limit.as_ref().map(|limit| limit.value.0).unwrap_or_default(),
     })
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::super::decode::Problems;
-use super::super::{Domain, Problem, Profile, Role, Size, Target, Time, raw, values};
+use super::super::decode::{Located, Problems};
+use super::super::{Domain, Problem, Profile, Rate, ReportLimit, Role, Size, Span, Time, raw, values};
 use super::nodes::Nodes;
 
 /// Packets that a BMv2 queue holds unless its depth is set.
@@ -47,7 +47,14 @@ pub(super) fn check(
             }
         }
     }
+    lag_members(file, nodes, problems);
+    bmv2_queues(file, nodes, problems);
     let slowest = nodes.slowest().max(1);
+    for (_, raw) in file.switches.iter().flat_map(|all| &all.0) {
+        for (_, port) in raw.iter().filter_map(|raw| raw.ports.as_ref()).flat_map(|ports| &ports.0) {
+            limit(port.as_ref().and_then(|port| port.report_limit.as_ref()), slowest, problems);
+        }
+    }
     for (name, raw) in file.profiles.iter().flat_map(|all| &all.0) {
         let (Some(raw), Some(profile)) = (raw.as_ref(), profiles.get(&name.value)) else { continue };
         let used = name.value == *data_profile
@@ -56,29 +63,124 @@ pub(super) fn check(
             });
         if used {
             depth(raw, profile, nodes, problems);
+            limit(raw.report_limit.as_ref(), slowest, problems);
             budget(raw, profile, slowest, problems);
             lossless(raw, domain, problems);
         }
     }
 }
 
+/// Flows spread over the members of a group; one that is treated differently treats some flows differently.
+fn lag_members(file: &raw::File, nodes: &Nodes, problems: &mut Problems) {
+    for (name, switch) in &nodes.switches {
+        let mut groups: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
+        for (port, peer) in &switch.ports {
+            if let Some(lag) = nodes.links.get(peer.link).and_then(|link| link.lag) {
+                groups.entry(lag).or_default().push(*port);
+            }
+        }
+        for ports in groups.values() {
+            let options = |port: &u16| switch.port_options.get(port).cloned().unwrap_or_default();
+            let Some((first, rest)) = ports.split_first() else { continue };
+            let Some(other) = rest.iter().find(|port| options(port) != options(first)) else { continue };
+            let given = [other, first].into_iter().find_map(|port| option_span(file, name, *port));
+            let mut problem = Problem::error(
+                "topology::lag",
+                format!("ports {first} and {other} of `{name}` are of one group and differ in their options"),
+            );
+            if let Some(span) = given {
+                problem = problem.at(span, "given for this one only, or otherwise");
+            }
+            problems
+                .push(problem.hint("give all members of a group the same profile, trust and report_limit"));
+        }
+    }
+}
+
+fn option_span(file: &raw::File, switch: &str, port: u16) -> Option<Span> {
+    let (_, raw) = file.switches.iter().flat_map(|all| &all.0).find(|(name, _)| name.value == switch)?;
+    let ports = raw.as_ref()?.ports.as_ref()?;
+    ports.0.iter().find(|(number, _)| number.value.parse() == Ok(port)).map(|(number, _)| number.span)
+}
+
+/// Without a queue rate BMv2 sends as fast as it can and its queues never stand, so that nothing is ever reported; and
+/// P4Runtime has no means to set one.
+fn bmv2_queues(file: &raw::File, nodes: &Nodes, problems: &mut Problems) {
+    let mut no_rate = Vec::new();
+    let mut no_thrift = Vec::new();
+    for (name, switch) in &nodes.switches {
+        match switch.queues {
+            Some(queues) if queues.rate_pps.is_none() => no_rate.push(name),
+            Some(_) if switch.thrift.is_none() => no_thrift.push(name),
+            _ => {}
+        }
+    }
+    let mut warn = |names: &[&String], what: &str, label: &str, hint: &str| {
+        let Some(first) = names.first() else { return };
+        let who = match names.len() {
+            1 => format!("switch `{first}`"),
+            count => format!("`{first}` and {} more switches", count - 1),
+        };
+        let mut problem = Problem::warning("topology::bmv2_queues", format!("{who}: {what}"));
+        let raw = file.switches.iter().flat_map(|all| &all.0).find(|(name, _)| name.value == **first);
+        if let Some((name, _)) = raw {
+            problem = problem.at(name.span, label);
+        }
+        problems.push(problem.hint(hint));
+    };
+    warn(
+        &no_rate,
+        "BMv2's queues have no rate",
+        "they never stand, so nothing is reported",
+        "add `queues: { rate: 5000pps }` to it or to `defaults`: packets a second of each queue",
+    );
+    warn(
+        &no_thrift,
+        "rate and depth of BMv2's queues can't be set over P4Runtime",
+        "they stay as they are",
+        "add `thrift: 127.0.0.1:9090`, or set them with simple_switch_CLI",
+    );
+}
+
 /// A threshold that a queue never reaches reports nothing, silently.
 fn depth(raw: &raw::Profile, profile: &Profile, nodes: &Nodes, problems: &mut Problems) {
-    let most = BMV2_PACKETS * LARGEST_FRAME;
-    if profile.b_th < most || nodes.switches.values().all(|switch| switch.target != Target::Bmv2) {
+    let packets = nodes.switches.values().filter_map(|switch| {
+        let queues = switch.queues?;
+        Some(if switch.thrift.is_some() { u64::from(queues.depth) } else { BMV2_PACKETS })
+    });
+    let Some(packets) = packets.min() else { return };
+    let most = packets * LARGEST_FRAME;
+    if profile.b_th < most {
         return;
     }
     let Some(given) = raw.b_th.as_ref().or(raw.ecn_threshold.as_ref()) else { return };
     problems.push(
         Problem::warning(
             "topology::bmv2_depth",
-            format!("{} is more than a BMv2 queue holds unless its depth is set", given.value),
+            format!("{} is more than a BMv2 queue of {packets} packets holds", given.value),
         )
         .at(given.span, "never reached, so nothing is reported")
         .hint(format!(
-            "64 packets hold at most {}; raise the depth with `set_queue_depth` of simple_switch_CLI, or lower b_th",
+            "{packets} packets hold at most {}; give the switch `thrift`, so that the depth is set, or lower b_th",
             Size::new(most)
         )),
+    );
+}
+
+/// Reports that may take much of a link.
+fn limit(given: Option<&Located<values::ReportLimit>>, slowest: u64, problems: &mut Problems) {
+    let Some(Located { value: values::ReportLimit(limit), span }) = given else { return };
+    let usual = ReportLimit::default().of(slowest);
+    if limit.of(slowest) <= usual {
+        return;
+    }
+    problems.push(
+        Problem::warning(
+            "topology::report_budget",
+            format!("reports may take {} of a link of {}", Rate::new(limit.of(slowest)), Rate::new(slowest)),
+        )
+        .at(*span, "")
+        .hint(format!("usual is 2%: {}", Rate::new(usual))),
     );
 }
 
@@ -100,11 +202,7 @@ fn budget(raw: &raw::Profile, profile: &Profile, slowest: u64, problems: &mut Pr
             ),
         )
         .at(interval.span, "one report in this time")
-        .hint(format!(
-            "at least {} for a link of {}",
-            Time::new(micros * 1000),
-            super::super::Rate::new(slowest)
-        )),
+        .hint(format!("at least {} for a link of {}", Time::new(micros * 1000), Rate::new(slowest))),
     );
 }
 

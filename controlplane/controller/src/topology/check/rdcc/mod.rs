@@ -1,10 +1,13 @@
 //! RDCC's parameters: what the file gives, and the document's guidance for the rest.
 
+mod options;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::decode::{Located, Problems};
 use super::super::fabric::Fabric;
-use super::super::{Problem, Profile, RdccParams, Size, Time, Workload, raw};
+use super::super::quantity::{Quantity, Unit};
+use super::super::{Problem, Profile, RdccParams, Size, Span, Time, Workload, raw};
 use super::nodes::{Nodes, product};
 
 /// Shortest Grant Lifetime of the guidance (RDCC, Default Parameters).
@@ -21,6 +24,8 @@ pub(super) struct Limits {
     drain_ns: u64,
     /// Rate of the fastest access link in bit/s.
     access_bps: u64,
+    /// Rate of the slowest access link in bit/s.
+    slowest_access_bps: u64,
     /// The most senders that share a receiver.
     senders: u64,
     /// The largest payload of a workload in octets.
@@ -37,6 +42,7 @@ impl Limits {
             path_rtt_ns: delay_ns.saturating_mul(2),
             drain_ns: u64::try_from(drain).unwrap_or(u64::MAX),
             access_bps: nodes.fastest_access(),
+            slowest_access_bps: nodes.slowest_access(),
             senders: most_senders(workloads).unwrap_or(nodes.hosts.len().saturating_sub(1) as u64).max(1),
             payload: workloads.iter().map(|workload| workload.payload).max(),
         }
@@ -99,9 +105,11 @@ pub(super) fn check(raw: &raw::Rdcc, limits: &Limits, problems: &mut Problems) -
         backlog_threshold: size(raw.backlog_threshold.as_ref()).unwrap_or(2 * bdp),
         max_delay_ns: time(raw.max_delay.as_ref())
             .unwrap_or_else(|| (base_rtt_ns / 2).saturating_add(limits.drain_ns)),
+        options: options::read(raw),
     };
     check_budget(raw, &params, limits, problems);
     check_times(raw, &params, problems);
+    options::check(raw, &params, limits.slowest_access_bps, problems);
     let refused = problems.0[before..].iter().any(|problem| !problem.warning);
     (!refused).then_some(params)
 }
@@ -153,7 +161,10 @@ fn check_budget(raw: &raw::Rdcc, params: &RdccParams, limits: &Limits, problems:
             ),
         );
         let hint = format!("at most G / 4 by the guidance: {}", Size::new((budget / 4).max(1)));
-        problems.push(pointing(problem, &[&raw.unscheduled_budget, &raw.budget]).hint(hint));
+        problems.push(
+            pointing(problem, [place(raw.unscheduled_budget.as_ref()), place(raw.budget.as_ref())])
+                .hint(hint),
+        );
         return;
     }
     if budget - unscheduled_budget < credit_unit {
@@ -165,24 +176,28 @@ fn check_budget(raw: &raw::Rdcc, params: &RdccParams, limits: &Limits, problems:
                 Size::new(credit_unit)
             ),
         );
-        let places = [&raw.budget, &raw.unscheduled_budget, &raw.credit_unit];
-        problems.push(pointing(problem, &places).hint("raise `budget`; 1 to 2 BDP is usual"));
+        let places = [
+            place(raw.budget.as_ref()),
+            place(raw.unscheduled_budget.as_ref()),
+            place(raw.credit_unit.as_ref()),
+        ];
+        problems.push(pointing(problem, places).hint("raise `budget`; 1 to 2 BDP is usual"));
     } else if unscheduled_budget > budget / 4 {
         let problem = Problem::warning(
             "topology::unscheduled_budget",
             format!("G_u ({}) is more than G / 4", Size::new(unscheduled_budget)),
         );
         let hint = format!("RDCC advises at most {}", Size::new((budget / 4).max(1)));
-        problems.push(pointing(problem, &[&raw.unscheduled_budget]).hint(hint));
+        problems.push(pointing(problem, [place(raw.unscheduled_budget.as_ref())]).hint(hint));
     }
     let most = unscheduled_budget / limits.senders;
-    let places = [&raw.unscheduled_limit, &raw.unscheduled_budget];
+    let places = [place(raw.unscheduled_limit.as_ref()), place(raw.unscheduled_budget.as_ref())];
     if unscheduled_limit > unscheduled_budget {
         let problem = Problem::error(
             "topology::unscheduled_limit",
             format!("U ({}) exceeds G_u ({})", Size::new(unscheduled_limit), Size::new(unscheduled_budget)),
         );
-        problems.push(pointing(problem, &places).hint(format!("at most G_u / senders: {}", Size::new(most))));
+        problems.push(pointing(problem, places).hint(format!("at most G_u / senders: {}", Size::new(most))));
     } else if unscheduled_limit > most {
         let problem = Problem::error(
             "topology::unscheduled_limit",
@@ -194,7 +209,7 @@ fn check_budget(raw: &raw::Rdcc, params: &RdccParams, limits: &Limits, problems:
                 Size::new(unscheduled_budget)
             ),
         );
-        problems.push(pointing(problem, &places).hint(format!("at most G_u / senders: {}", Size::new(most))));
+        problems.push(pointing(problem, places).hint(format!("at most G_u / senders: {}", Size::new(most))));
     }
 }
 
@@ -222,14 +237,19 @@ fn check_times(raw: &raw::Rdcc, params: &RdccParams, problems: &mut Problems) {
 }
 
 /// Points at those values that the file gives; defaults have no place.
-fn pointing(mut problem: Problem, values: &[&Option<Located<Size>>]) -> Problem {
-    for given in values.iter().copied().flatten() {
-        problem = problem.at(given.span, "");
+fn pointing(mut problem: Problem, places: impl IntoIterator<Item = Option<Span>>) -> Problem {
+    for span in places.into_iter().flatten() {
+        problem = problem.at(span, "");
     }
     problem
 }
 
-fn size(given: Option<&Located<Size>>) -> Option<u64> {
+/// Where a value stands, if the file gives it.
+fn place<T>(given: Option<&Located<T>>) -> Option<Span> {
+    given.map(|given| given.span)
+}
+
+fn size<U: Unit>(given: Option<&Located<Quantity<U>>>) -> Option<u64> {
     given.map(|given| given.value.get())
 }
 

@@ -1,7 +1,11 @@
 //! Speed of the controller at scale, against softswitch's P4Runtime servers on the loopback address, all in one
 //! process: `cargo run --release -p controller --example scale`. Figures, not tests: nothing here fails for being slow.
+//! Beside them p4runtime-shell on the same switch, where it can be had, and how much memory the controller takes.
 
 #![allow(clippy::expect_used, reason = "a figure that can't be taken ends the run")]
+
+mod memory;
+mod shell;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -30,8 +34,11 @@ profiles:
 ";
 
 fn parse(generate: &str) -> Topology {
-    let text = format!("{HEAD}generate: {generate}\n");
-    topology::parse("scale", &text).unwrap_or_else(|errors| panic!("{}", errors.render(100, false)))
+    parse_text(&format!("{HEAD}generate: {generate}\n"))
+}
+
+fn parse_text(text: &str) -> Topology {
+    topology::parse("scale", text).unwrap_or_else(|errors| panic!("{}", errors.render(100, false)))
 }
 
 /// A thousand nodes written out: parsed and checked, several times.
@@ -62,32 +69,39 @@ fn validation() {
     println!("validate 1,000 nodes, {} lines: {:?}", text.lines().count(), best.unwrap_or_default());
 }
 
-/// One switch with 500 hosts and enough policies for 10,000 entries.
-fn ten_thousand() -> Topology {
+/// A star of switches around the first, with hosts on each, and policies that every switch holds.
+fn fabric(switches: u32, hosts: u32, queue_pairs: u32, sources: u32) -> String {
     use std::fmt::Write as _;
-    let mut text = HEAD.to_owned()
-        + "switches: { s1: { target: soft, device_id: 1, reporter_id: 1, address: 10.255.0.1 } }\n";
-    let (mut hosts, mut links) = (String::from("hosts:\n"), String::from("links:\n"));
-    for host in 1..=500 {
-        writeln!(hosts, "  h{host}: {{ address: 10.0.{}.{} }}", host / 200, host % 200 + 1).expect("writes");
-        writeln!(links, "  - {{ endpoints: [\"s1:{host}\", h{host}] }}").expect("writes");
+    let mut text = HEAD.to_owned() + "switches:\n";
+    let (mut all, mut links) = (String::from("hosts:\n"), String::from("links:\n"));
+    for switch in 1..=switches {
+        writeln!(text, "  s{switch}: {{ target: soft, device_id: {switch}, reporter_id: {switch}, address: 10.255.0.{switch} }}")
+            .expect("writes");
+        for host in 1..=hosts {
+            let (name, high, low) = (switch * 1000 + host, host / 200, host % 200 + 1);
+            writeln!(all, "  h{name}: {{ address: 10.{}.{high}.{low} }}", switch - 1).expect("writes");
+            writeln!(links, "  - {{ endpoints: [\"s{switch}:{host}\", h{name}] }}").expect("writes");
+        }
+        if switch > 1 {
+            writeln!(links, "  - {{ endpoints: [\"s1:{}\", \"s{switch}:{}\"] }}", 500 - switch, hosts + 1)
+                .expect("writes");
+        }
     }
-    text += &(hosts + &links);
-    text += "policies:\n  queue_pair_rates:\n";
-    for qp in 0..4000 {
+    text += &(all + &links + "policies:\n  queue_pair_rates:\n");
+    for qp in 0..queue_pairs {
         writeln!(text, "    - {{ to: 10.0.0.{}, qp: {qp}, rate: 1Gbps }}", qp % 200 + 1).expect("writes");
     }
     text += "  source_rates:\n";
-    for source in 0..2200 {
-        writeln!(
-            text,
-            "    - {{ from: 10.{}.{}.0/24, rate: 1Gbps, class: 0 }}",
-            1 + source / 250,
-            source % 250
-        )
-        .expect("writes");
+    for source in 0..sources {
+        let (high, low) = (100 + source / 250, source % 250);
+        writeln!(text, "    - {{ from: 10.{high}.{low}.0/24, rate: 1Gbps, class: 0 }}").expect("writes");
     }
-    topology::parse("scale", &text).unwrap_or_else(|errors| panic!("{}", errors.render(100, false)))
+    text
+}
+
+/// One switch with 500 hosts and enough policies for 10,000 entries.
+fn ten_thousand() -> Topology {
+    parse_text(&fabric(1, 480, 4000, 2200))
 }
 
 async fn serve(topology: &Topology, names: &[String]) -> BTreeMap<String, (String, u64)> {
@@ -135,6 +149,12 @@ type Shape = fn() -> Topology;
 
 #[tokio::main]
 async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, file, addresses @ ..] = arguments.as_slice()
+        && mode == memory::MODE
+    {
+        return memory::child(file, addresses).await;
+    }
     validation();
     let pipeline = Arc::new(Pipeline::v1model().expect("usable"));
     let shapes: [(&str, Shape); 2] = [
@@ -153,4 +173,6 @@ async fn main() {
             println!("  {pass}: {written} entries written in {took:?} ({rate:.0}/s)");
         }
     }
+    shell::compare(&pipeline).await;
+    memory::measure().await;
 }

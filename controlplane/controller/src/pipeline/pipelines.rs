@@ -1,0 +1,96 @@
+//! Which switch runs which program.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Pipeline, PipelineError};
+use crate::topology::{Origin, PipelineFiles, Problem, Switch, Target, Topology};
+
+/// The programs of a topology's switches.
+#[derive(Clone, Debug)]
+pub struct Pipelines {
+    common: Arc<Pipeline>,
+    own: BTreeMap<String, Arc<Pipeline>>,
+}
+
+/// All switches run the same.
+impl From<Arc<Pipeline>> for Pipelines {
+    fn from(common: Arc<Pipeline>) -> Self {
+        Self { common, own: BTreeMap::new() }
+    }
+}
+
+impl Pipelines {
+    /// The program that this build carries, and those of `pipeline` keys, read from their files.
+    ///
+    /// # Errors
+    /// Files that can't be read or hold no program, each at its switch.
+    pub fn load(topology: &Topology) -> Result<Self, Vec<Problem>> {
+        let broken = |error: PipelineError| {
+            let problem = Problem::error("topology::pipeline", format!("the program of this build: {error}"));
+            vec![problem.hint("a fault of the build: build `crn` anew")]
+        };
+        let mut programs = Self::from(Arc::new(Pipeline::v1model().map_err(broken)?));
+        let mut read: BTreeMap<&PipelineFiles, Arc<Pipeline>> = BTreeMap::new();
+        let mut problems = Vec::new();
+        for (name, switch) in &topology.switches {
+            let Some(files) = &switch.pipeline else { continue };
+            let found = match read.get(files) {
+                Some(known) => Ok(Arc::clone(known)),
+                None => Pipeline::read(files).map(Arc::new),
+            };
+            match found {
+                Ok(pipeline) => {
+                    read.insert(files, Arc::clone(&pipeline));
+                    programs.own.insert(name.clone(), pipeline);
+                }
+                Err(message) => {
+                    let origin = Origin::Switch(name.clone());
+                    let hint = "files of `pipeline` are looked for beside the topology file";
+                    let message = format!("the program of `{name}`: {message}");
+                    problems.push(topology.problem("topology::pipeline", &message, &origin, hint));
+                }
+            }
+        }
+        if problems.is_empty() { Ok(programs) } else { Err(problems) }
+    }
+
+    /// As [`Pipelines::load`], for reaching those switches that `reached` says.
+    ///
+    /// # Errors
+    /// As [`Pipelines::load`], and a Tofino among them: another target's program would be pushed into it.
+    pub fn load_for(topology: &Topology, reached: impl Fn(&str) -> bool) -> Result<Self, Vec<Problem>> {
+        let is_refused =
+            |(name, switch): &(&String, &Switch)| switch.target == Target::Tofino && reached(name);
+        let tofinos = topology.switches.iter().filter(is_refused);
+        let refuse = |(name, _): (&String, _)| {
+            topology.problem(
+                "topology::tofino",
+                &format!("there is no program for the Tofino `{name}` in this build"),
+                &Origin::Switch(name.clone()),
+                "leave it out with `--target-only`, or make it `target: soft` or `bmv2`",
+            )
+        };
+        let refused: Vec<Problem> = tofinos.map(refuse).collect();
+        if refused.is_empty() { Self::load(topology) } else { Err(refused) }
+    }
+
+    /// A switch's program.
+    pub fn of(&self, switch: &str) -> &Arc<Pipeline> {
+        self.own.get(switch).unwrap_or(&self.common)
+    }
+}
+
+impl Pipeline {
+    /// A program from its files.
+    fn read(files: &PipelineFiles) -> Result<Self, String> {
+        let octets = |path: &std::path::Path| {
+            std::fs::read(path).map_err(|error| format!("{} can't be read: {error}", path.display()))
+        };
+        let p4info = String::from_utf8(octets(&files.p4info)?).map_err(|_| {
+            format!("{} isn't UTF-8: P4Info in text format is wanted", files.p4info.display())
+        })?;
+        Self::new(&p4info, &octets(&files.json)?)
+            .map_err(|error| format!("{}: {error}", files.p4info.display()))
+    }
+}
