@@ -20,18 +20,23 @@ const SEED: u64 = 1;
 pub struct Row {
     what: &'static str,
     sim: f64,
-    live: f64,
+    /// `None`: below 1, where nothing reports.
+    live: Option<f64>,
 }
 
 impl Row {
-    /// How many times the simulation's the live figure is; `None` where the simulation has 0.
+    /// How many times the simulation's the live figure is; `None` where that can't be said.
     fn ratio(&self) -> Option<f64> {
-        (self.sim > 0.0).then(|| self.live / self.sim)
+        self.live.filter(|_| self.sim > 0.0).map(|live| live / self.sim)
     }
 
-    /// Whether both are within a factor of 2 of each other.
+    /// Whether both are within a factor of 2 of each other, or both 0, or both below what is reported.
     fn is_near(&self) -> bool {
-        self.ratio().map_or(self.live == 0.0, |ratio| (0.5..=2.0).contains(&ratio))
+        match (self.live, self.ratio()) {
+            (None, _) => self.sim < 1.0,
+            (Some(_), Some(ratio)) => (0.5..=2.0).contains(&ratio),
+            (Some(live), None) => live <= 0.0,
+        }
     }
 }
 
@@ -68,7 +73,7 @@ pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
     };
     let live_goodput = agents().filter_map(goodput).sum::<f64>() * 1e6 / link;
     let sim_goodput = sim.goodput_mbps * 1e6 / (link * live.factor as f64);
-    let deepest = agents().map(|agent| agent.told.deepest).max().unwrap_or_default() as f64;
+    let deepest = agents().map(|agent| agent.told.deepest).max().filter(|&depth| depth > 0);
     let sent = |kind: &str| {
         let cells = live.counters.values().flatten();
         let cells = cells.filter(|cell| cell.counter == "reports_sent" && crate::status::kind(cell) == kind);
@@ -77,14 +82,18 @@ pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
     let reports = &sim.reports;
     let a_batch = |reports: u64| reports as f64 / f64::from(workload.batches.max(1));
     let live_batches = f64::from(agents().map(|agent| agent.told.batches).max().unwrap_or(1).max(1));
-    let row = |what, sim, live| Row { what, sim, live };
+    let row = |what, sim, live| Row { what, sim, live: Some(live) };
     let fct = &sim.messages.fct_us;
     vec![
         row("completion of the median message, us", fct.p50, quantile(50)),
         row("completion of 99 in 100 messages, us", fct.p99, quantile(99)),
         row("completion of the slowest message, us", fct.max, quantile(100)),
         row("goodput as a part of the bottleneck", sim_goodput, live_goodput),
-        row("deepest queue / B_th", sim.bottleneck.queue_peak_octets as f64 / b_th, deepest / b_th),
+        Row {
+            what: "deepest queue / B_th",
+            sim: sim.bottleneck.queue_peak_octets as f64 / b_th,
+            live: deepest.map(|depth| depth as f64 / b_th),
+        },
         row(
             "reports to receivers, a batch",
             a_batch(reports.congestion_to_receiver),
@@ -107,15 +116,15 @@ pub fn table(rows: &[Row]) -> String {
         table.add_row([
             row.what.to_owned(),
             format!("{:.3}", row.sim),
-            format!("{:.3}", row.live),
+            row.live.map_or_else(|| "below 1".to_owned(), |live| format!("{live:.3}")),
             row.ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}")),
             if row.is_near() { "yes" } else { "no" }.to_owned(),
         ]);
     }
     right(&mut table, 1..5);
     format!(
-        "{table}\nLive times are divided as rates were. Live depth is that of the deepest report: 0 where nothing was \
-         reported, and the queue stayed below B_th."
+        "{table}\nLive times are divided as rates were. Live depth is that of the deepest report; where nothing was \
+         reported, the queue stayed below B_th."
     )
 }
 
@@ -131,8 +140,10 @@ mod tests {
 
     #[test]
     fn a_factor_of_two_either_way_is_near() {
-        let near = |sim, live| Row { what: "", sim, live }.is_near();
+        let near = |sim, live| Row { what: "", sim, live: Some(live) }.is_near();
         assert!(near(1.0, 0.5) && near(1.0, 2.0) && near(0.0, 0.0));
         assert!(!near(1.0, 0.499) && !near(1.0, 2.001) && !near(0.0, 1.0) && !near(1.0, 0.0));
+        let below = |sim| Row { what: "", sim, live: None }.is_near();
+        assert!(below(0.999) && !below(1.0));
     }
 }

@@ -9,14 +9,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::sandbox::{Live, Sandbox, text};
+use super::sandbox::{Sandbox, text};
 
 /// Kills, and interrupts, of one test.
 const TIMES: u32 = 8;
-
-fn pid(live: &Live) -> Pid {
-    Pid::from_raw(i32::try_from(live.child.id()).unwrap())
-}
 
 /// How long a run takes from its start to its first message, about: after that, nothing is made any more.
 fn beginning() -> Duration {
@@ -39,7 +35,7 @@ pub fn killed_at_any_moment() {
     for moment in moments(beginning(), TIMES) {
         let live = sandbox.start(&["--batches", "1000000"]);
         thread::sleep(moment);
-        kill(pid(&live), Signal::SIGKILL).unwrap();
+        live.signal(Signal::SIGKILL);
         let (status, _) = live.finish();
         assert_eq!(status.signal(), Some(9), "killed after {moment:?}");
         let runs = sandbox.runs();
@@ -56,7 +52,7 @@ pub fn interrupted_at_any_moment() {
         thread::sleep(moment);
         let runs: BTreeSet<String> = sandbox.runs();
         let signal = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP][number % 3];
-        kill(pid(&live), signal).unwrap();
+        live.signal(signal);
         let (status, said) = live.finish();
         // Before it listens for signals it has made nothing, and just ends; later it says that it was interrupted, or its
         // figures.

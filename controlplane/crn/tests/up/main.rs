@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Trial};
+use nix::sys::signal::Signal;
 use sandbox::{Sandbox, is_installed, namespaces, text};
 use serde_json::Value;
 
@@ -106,6 +107,26 @@ fn two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named() {
     assert_eq!(text(&again.stdout), "Nothing is left of any run.\n");
 }
 
+/// Over both switches, in both families; and a network without workload stands until it is ended.
+fn hosts_reach_each_other() {
+    let sandbox = Sandbox::new();
+    let topology = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/up/two-switches.yaml");
+    let mut live = sandbox.start_of(topology, &[]);
+    while !live.line().starts_with("the file has no workload") {}
+    let runs = sandbox.runs();
+    let host = format!("crn-{}-a", runs.first().unwrap());
+    for address in ["10.0.0.2", "10.0.0.9", "fd00::9"] {
+        let mut ping = Command::new("ip");
+        let output =
+            ping.args(["netns", "exec", &host, "ping", "-c", "1", "-W", "5", address]).output().unwrap();
+        assert!(output.status.success(), "{address}: {}{}", text(&output.stdout), text(&output.stderr));
+    }
+    live.signal(Signal::SIGTERM);
+    let (status, said) = live.finish();
+    assert!(status.success(), "{said}");
+    sandbox.is_clean_of(&runs);
+}
+
 fn what_cant_be_is_said_and_nothing_is_made() {
     let sandbox = Sandbox::new();
     let refused = |line: &[&str], right: &str| {
@@ -158,6 +179,7 @@ const CASES: &[Case] = &[
         two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named,
         &[],
     ),
+    ("hosts_reach_each_other", hosts_reach_each_other, &["ping"]),
     ("what_cant_be_is_said_and_nothing_is_made", what_cant_be_is_said_and_nothing_is_made, &[]),
     ("without_root_it_says_so", without_root_it_says_so, &[]),
     ("captured_files_hold_what_passed", capture::files_hold_what_passed, &[]),

@@ -10,6 +10,9 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
 use super::PATIENCE;
 
 /// The switch's name in the topology: nothing else on a machine is called so.
@@ -73,9 +76,14 @@ impl Sandbox {
         line
     }
 
-    /// A run under way.
+    /// A run of the usual topology under way.
     pub fn start(&self, arguments: &[&str]) -> Live {
-        let mut command = self.crn(&["up", self.topology()]);
+        self.start_of(self.topology(), arguments)
+    }
+
+    /// A run under way.
+    pub fn start_of(&self, topology: &str, arguments: &[&str]) -> Live {
+        let mut command = self.crn(&["up", topology]);
         command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
@@ -146,7 +154,13 @@ impl Live {
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "it has ended");
         line
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(i32::try_from(self.child.id()).unwrap()), signal).unwrap();
     }
 
     /// Waits until it has ended; how, and what it said of errors.
