@@ -81,3 +81,73 @@ fn mbit(rate_bps: u64) -> MbitPerSec {
 fn crn_addresses(topology: &Topology) -> Vec<IpAddr> {
     topology.domain.crn_addresses.iter().map(|&address| address.into()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    fn configs(rdcc: &str, scheme: Scheme) -> (SenderConfig, ReceiverConfig) {
+        let text = format!(
+            "name: t
+domain:
+  ports: {{ rdcc: 52100, crem: 52101, scone: 52102 }}
+  dscp: [{{ dscp: 26, role: scheduled, queue: 0 }}, {{ dscp: 48, role: control, queue: 7 }}]
+defaults: {{ link: {{ rate: 100Gbps, delay: 2us }}, profile: p, control_profile: p }}
+profiles: {{ p: {{ ecn_threshold: 100kB, q_max: 1MB, report_interval: 10us }} }}
+generate: {{ shape: star, hosts: 3 }}
+rdcc: {{ {rdcc} }}
+"
+        );
+        let topology = controller::topology::parse("t.yaml", &text).unwrap();
+        let link = Link { rate_bps: 100_000_000_000, delay: Nanos(2000) };
+        (sender(&topology, &link, scheme), receiver(&topology, &link, scheme))
+    }
+
+    /// A key that is read and goes nowhere would be a promise that isn't kept.
+    #[test]
+    fn every_key_of_the_file_reaches_the_machines() {
+        let (sender, receiver) = configs(
+            "unit_overhead: 7B, update_interval: 9us, delay_target: 20us, alpha: 2Gbps, beta: 25%, \
+             association_credit: 64KiB, max_associations: 128, max_pending_messages: 16, idle_timeout: 5s, \
+             loss_threshold: 0.5%, loss_interval: 100ms, opaque_bindings: true, hear: { ecn: true }",
+            Scheme::RdccCrn,
+        );
+        let (_, default) = configs("", Scheme::RdccCrn);
+        assert_eq!((sender.unit_overhead, sender.max_pending_messages), (Octets(7), 16));
+        assert_eq!(
+            receiver,
+            ReceiverConfig {
+                unit_overhead: Octets(7),
+                update_interval: Nanos(9_000),
+                delay_target: Nanos(20_000),
+                alpha: MbitPerSec(2_000),
+                beta_permille: 250,
+                association_credit: Some(Octets(65_536)),
+                max_associations: 128,
+                max_pending_messages: 16,
+                idle_timeout: Nanos(5_000_000_000),
+                loss_threshold_ppm: 5_000,
+                loss_interval: Nanos(100_000_000),
+                opaque_bindings: true,
+                hear: Hear { reports: true, ecn: true, delay: false },
+                ..default
+            }
+        );
+    }
+
+    /// The scheme decides about reports; the file can only take them away.
+    #[test]
+    fn reports_are_heard_by_the_scheme_and_the_file() {
+        for (rdcc, scheme, heard) in [
+            ("", Scheme::RdccCrn, true),
+            ("", Scheme::Rdcc, false),
+            ("hear: { reports: true }", Scheme::Rdcc, false),
+            ("hear: { reports: false }", Scheme::RdccCrn, false),
+        ] {
+            let (sender, receiver) = configs(rdcc, scheme);
+            assert_eq!((sender.hear_reports, receiver.hear.reports), (heard, heard), "{rdcc} {scheme:?}");
+        }
+    }
+}
