@@ -182,6 +182,7 @@ impl Settings {
             if given.link_rate.is_none() && given.base_rtt.is_none() && given.credit_unit.is_none() {
                 as_the_file_says(&mut receiver, topology);
             }
+            for_any_network(&mut receiver, topology);
         }
         if let Some((scheduled, unscheduled, control)) = given.dscp {
             dscp = Dscp { scheduled: [scheduled; 8], unscheduled, control };
@@ -198,6 +199,12 @@ impl Settings {
         receiver.opaque_bindings = matches!(carrier, Carrier::Opaque { .. });
         let mut sender = SenderConfig::new(link_rate, rdcc_port);
         sender.crn_addresses = crn_addresses;
+        if let Some((topology, _)) = found {
+            let options = topology.rdcc.options;
+            sender.hear_reports = options.hear.reports.unwrap_or(true);
+            set(&mut sender.unit_overhead, options.unit_overhead.map(Octets));
+            set(&mut sender.max_pending_messages, options.max_pending_messages);
+        }
         Ok(Self { address, rdcc_port, dscp, carrier, sender, receiver })
     }
 }
@@ -231,6 +238,27 @@ fn as_the_file_says(receiver: &mut ReceiverConfig, topology: &Topology) {
     receiver.backlog_threshold = Octets(file.backlog_threshold);
     receiver.grant_lifetime = micros(file.grant_lifetime_ns);
     receiver.d_max = Nanos(file.max_delay_ns);
+    receiver.association_credit = file.options.association_credit.map(Octets);
+    set(&mut receiver.update_interval, file.options.update_interval_ns.map(Nanos));
+    set(&mut receiver.delay_target, file.options.delay_target_ns.map(Nanos));
+    let alpha =
+        file.options.alpha_bps.map(|bps| MbitPerSec(u32::try_from(bps / 1_000_000).unwrap_or(u32::MAX)));
+    set(&mut receiver.alpha, alpha);
+}
+
+/// What the file says of other than sizes and times of its own network.
+fn for_any_network(receiver: &mut ReceiverConfig, topology: &Topology) {
+    let options = topology.rdcc.options;
+    set(&mut receiver.unit_overhead, options.unit_overhead.map(Octets));
+    set(&mut receiver.beta_permille, options.beta_permille);
+    set(&mut receiver.max_associations, options.max_associations);
+    set(&mut receiver.max_pending_messages, options.max_pending_messages);
+    set(&mut receiver.idle_timeout, options.idle_timeout_ns.map(Nanos));
+    set(&mut receiver.loss_threshold_ppm, options.loss_threshold_ppm);
+    set(&mut receiver.loss_interval, options.loss_interval_ns.map(Nanos));
+    set(&mut receiver.hear.reports, options.hear.reports);
+    set(&mut receiver.hear.ecn, options.hear.ecn);
+    set(&mut receiver.hear.delay, options.hear.delay);
 }
 
 /// What is given; what isn't stays as it is.
