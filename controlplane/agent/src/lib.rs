@@ -9,8 +9,9 @@
 //! | [`timer`] | deadlines finer than a millisecond |
 //! | [`clock`] | the machines' time: nanoseconds since the agent began |
 //! | [`rdcc`] | the agent of RDCC: sender, receiver or both, over software `RoCEv2` or an opaque transport |
+//! | [`scone`] | the agents of SCONE: a host that takes rate advice, and a gateway between data centers |
 //!
-//! An agent of another protocol is a module like [`rdcc`]: a type that implements [`driver::Machine`].
+//! An agent of another protocol is a module like these: a type that implements [`driver::Machine`].
 //!
 //! Memory doesn't grow with load: datagrams are read into buffers made at the start, nothing is read while the sockets
 //! refuse what is to be sent, and the machines bound their own state. What comes meanwhile waits in the kernel, which
@@ -19,5 +20,6 @@
 pub mod clock;
 pub mod driver;
 pub mod rdcc;
+pub mod scone;
 pub mod socket;
 pub mod timer;
