@@ -13,6 +13,7 @@ mod output;
 mod plan;
 mod program;
 mod schema;
+mod scone_agent;
 mod sim_command;
 mod status;
 mod stf_command;

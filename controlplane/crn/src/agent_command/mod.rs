@@ -13,7 +13,7 @@ use miette::{Context as _, IntoDiagnostic as _, Result, miette};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::output;
+use crate::{output, scone_agent};
 use args::{Common, Load};
 use print::Printer;
 
@@ -42,6 +42,8 @@ enum Agent {
         #[command(flatten)]
         load: Load,
     },
+    #[command(flatten)]
+    Scone(scone_agent::Agent),
 }
 
 /// Runs the command.
@@ -50,6 +52,7 @@ pub fn run(args: &Args) -> Result<()> {
         Agent::RdccReceiver(common) => host(common, Role::Receiver, &Load::default()),
         Agent::RdccSender { common, load } => host(common, Role::Sender, load),
         Agent::Rdcc { common, load } => host(common, Role::Both, load),
+        Agent::Scone(agent) => scone_agent::run(agent),
     }
 }
 
@@ -108,7 +111,7 @@ fn workload(load: &Load, place: Option<(&Topology, &str)>) -> Result<Workload> {
 }
 
 /// Waits for Ctrl-C or a request to terminate; listens for them from now on.
-fn interrupted() -> Result<impl Future<Output = ()>> {
+pub fn interrupted() -> Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt()).into_diagnostic()?;
     let mut terminate = signal(SignalKind::terminate()).into_diagnostic()?;
     Ok(async move {
