@@ -139,6 +139,12 @@ pub fn run(args: &Args) -> Result<()> {
         ));
     }
     let scale = Scale::of(&topology, args.rate.unwrap_or(args.target.default_rate()));
+    if let Some((name, _)) = topology.switches.iter().find(|(_, switch)| switch.pipeline.is_some()) {
+        return Err(miette!(
+            help = "remove `pipeline` from it, or start the switches yourself and use crn apply",
+            "switch `{name}` names a program of its own; crn up gives all switches the one of this build"
+        ));
+    }
     if let (Some(batches), Some(workload)) = (args.batches, topology.workloads.first_mut()) {
         workload.batches = batches;
     }

@@ -3,7 +3,7 @@
 //! Sizes stay as they are. So does everything that is a ratio: a queue as a part of its threshold, a completion time as a
 //! part of the ideal one, the credit of a round trip. That makes a live run comparable with a simulation of the file.
 
-use controller::topology::Topology;
+use controller::topology::{ReportLimit, Topology};
 use miette::{Result, miette};
 
 /// The lowest rate that the protocols can express, bit/s.
@@ -63,6 +63,13 @@ impl Scale {
         }
         for profile in topology.profiles.values_mut() {
             time("a report interval", &mut profile.report_interval_ns)?;
+        }
+        let profiles = topology.profiles.values_mut().map(|profile| &mut profile.report_limit);
+        let ports = topology.switches.values_mut().flat_map(|switch| switch.port_options.values_mut());
+        for limit in profiles.chain(ports.filter_map(|port| port.report_limit.as_mut())) {
+            if let ReportLimit::Rate(limit) = limit {
+                rate("a limit of reports", limit)?;
+            }
         }
         let reports = &mut topology.domain.reports;
         if let Some(interval) = &mut reports.path_interval_ns {
@@ -147,6 +154,7 @@ mod tests {
         let mut topology = incast();
         let scale = Scale::of(&topology, 100_000_000);
         assert_eq!(scale, Scale { factor: 1000, fastest_bps: 100_000_000_000 });
+        topology.profiles.get_mut("data").unwrap().report_limit = ReportLimit::Rate(3_000_000_000);
         let before = topology.clone();
         scale.apply(&mut topology).unwrap();
         let product = |t: &Topology| u128::from(t.links[0].rate_bps) * u128::from(t.rdcc.base_rtt_ns);
@@ -154,6 +162,7 @@ mod tests {
         assert_eq!(topology.rdcc.budget, before.rdcc.budget);
         assert_eq!(topology.profiles["data"].b_th, before.profiles["data"].b_th);
         assert_eq!(topology.profiles["data"].report_interval_ns, 10_000_000);
+        assert_eq!(topology.profiles["data"].report_limit, ReportLimit::Rate(3_000_000));
         assert_eq!(topology.workloads[0].gap_ns, 50_000_000);
         let said = scale.said(&topology);
         assert!(said.contains("100 Mbit/s instead of 100 Gbit/s"), "{said}");
