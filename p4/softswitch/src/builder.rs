@@ -463,6 +463,14 @@ impl Builder {
 
     /// Stores `ex` into `place`, cut to its width.
     pub(crate) fn store(&mut self, place: &Place, ex: &Ex) -> Result<(), LoadError> {
+        let clamped;
+        let mut ex = ex;
+        if place.saturating {
+            let width = size32(place.width);
+            let cast = if place.signed { UnOp::SatCast(width) } else { UnOp::UsatCast(width) };
+            clamped = Ex::un(cast, ex.clone());
+            ex = &clamped;
+        }
         if let Some((index, stride, count)) = &place.index {
             let a = self.value_for(place, ex, None)?;
             let i = self.amount(index)?;

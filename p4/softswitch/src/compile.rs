@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use crate::builder::Builder;
 use crate::control::{ActionInfo, ArrayInfo, ParamInfo, ProfileInfo, ValueSetInfo};
-use crate::expr::{Reader, pair};
+use crate::expr::{Reader, hex, pair};
 use crate::json::{FieldList, Root};
 use crate::layout::{Layout, MAX_WIDTH, Slot};
 use crate::load_error::{LoadError, Within};
@@ -131,6 +131,8 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
     let checksums = calculations::checksums(&context, &mut builder)?;
     let (emit, deparser_code) = parser::deparser(&context, &mut builder)?;
 
+    let digests = field_lists(&context, &mut builder, &root.learn_lists, "learn_lists")?;
+    let field_lists = field_lists(&context, &mut builder, &root.field_lists, "field_lists")?;
     builder.finish_jumps();
     let temps = builder.temps_needed;
     let mut frame = vec![0u64; (param_base + size32(param_slots) + temp_room) as usize];
@@ -182,9 +184,9 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         emit_valid: emit.iter().map(|&h| layout.headers[h].base).collect(),
         emit,
         deparser_code,
-        field_lists: field_lists(&context, &root.field_lists, "field_lists")?,
-        digests: field_lists(&context, &root.learn_lists, "learn_lists")?,
-        digest_infos: digest_infos(&context)?,
+        digest_infos: digest_infos(root, &digests),
+        field_lists,
+        digests,
         register_infos: root
             .register_arrays
             .iter()
@@ -346,6 +348,7 @@ fn metadata_slots(layout: &Layout) -> Vec<(usize, usize)> {
 
 fn field_lists(
     context: &Context,
+    builder: &mut Builder,
     lists: &[FieldList],
     what: &str,
 ) -> Result<HashMap<u32, Vec<FieldCopy>>, LoadError> {
@@ -354,14 +357,15 @@ fn field_lists(
         let at = format!("{what}/{}", list.name);
         let mut copies = Vec::new();
         for element in &list.elements {
-            copies.extend(field_copy(context, element).within(&at)?);
+            copies.push(field_copy(context, builder, element).within(&at)?);
         }
         map.insert(list.id, copies);
     }
     Ok(map)
 }
 
-fn field_copy(context: &Context, element: &Json) -> Result<Option<FieldCopy>, LoadError> {
+/// A field; or a constant, which a digest carries and a clone has anyway.
+fn field_copy(context: &Context, builder: &mut Builder, element: &Json) -> Result<FieldCopy, LoadError> {
     let value = element.get("value").unwrap_or(&Json::Null);
     match element.get("type").and_then(Json::as_str) {
         Some("field") => {
@@ -376,25 +380,29 @@ fn field_copy(context: &Context, element: &Json) -> Result<Option<FieldCopy>, Lo
             };
             let valid =
                 (!context.layout.headers[header].metadata).then_some(context.layout.headers[header].base);
-            Ok(Some(FieldCopy { slot, limbs, bits: place.width, valid }))
+            Ok(FieldCopy { slot, limbs, bits: place.width, valid })
         }
-        Some("hexstr") => Err(LoadError::new("", "constants in field lists aren't supported")),
+        Some("hexstr") => {
+            let value = hex(value)?;
+            let given = element.get("bitwidth").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
+            let bits = given.unwrap_or_else(|| value.limbs().len() * 64);
+            if bits == 0 || bits > MAX_WIDTH {
+                return Err(LoadError::new("", format!("a constant of {bits} bits isn't supported")));
+            }
+            let limbs = bits.div_ceil(64);
+            let words: Vec<u64> = (0..limbs).map(|i| value.limb(i)).collect();
+            Ok(FieldCopy { slot: builder.constant(&words), limbs, bits, valid: None })
+        }
         other => Err(LoadError::new("", format!("element of type {other:?} isn't supported"))),
     }
 }
 
-fn digest_infos(context: &Context) -> Result<HashMap<u32, DigestInfo>, LoadError> {
-    let mut map = HashMap::new();
-    for list in &context.root.learn_lists {
-        let mut widths = Vec::new();
-        for element in &list.elements {
-            if let Some(copy) = field_copy(context, element)? {
-                widths.push(copy.bits);
-            }
-        }
-        map.insert(list.id, DigestInfo { name: list.name.clone(), widths });
-    }
-    Ok(map)
+fn digest_infos(root: &Root, digests: &HashMap<u32, Vec<FieldCopy>>) -> HashMap<u32, DigestInfo> {
+    let info = |list: &FieldList| {
+        let widths = digests.get(&list.id).into_iter().flatten().map(|copy| copy.bits).collect();
+        (list.id, DigestInfo { name: list.name.clone(), widths })
+    };
+    root.learn_lists.iter().map(info).collect()
 }
 
 /// Profiles in the order of the pipelines.

@@ -50,11 +50,18 @@ pub(crate) struct Place {
     pub index: Option<(Box<Ex>, usize, usize)>,
     pub width: usize,
     pub signed: bool,
+    /// A value that doesn't fit becomes the nearest that does, instead of losing its high bits.
+    pub saturating: bool,
     /// A `varbit`: the slot before `base` holds its width.
     pub variable: bool,
 }
 
 impl Place {
+    /// An unsigned field.
+    pub(crate) fn plain(base: Slot, index: Option<(Box<Ex>, usize, usize)>, width: usize) -> Place {
+        Place { base, index, width, signed: false, saturating: false, variable: false }
+    }
+
     pub(crate) fn limbs(&self) -> usize {
         self.width.div_ceil(64)
     }
@@ -75,7 +82,7 @@ impl Ex {
     }
 
     pub(crate) fn slot(base: Slot, width: usize) -> Ex {
-        Ex::Place(Place { base, index: None, width, signed: false, variable: false })
+        Ex::Place(Place::plain(base, None, width))
     }
 
     fn not(a: Ex) -> Ex {

@@ -26,6 +26,8 @@ pub(crate) struct FieldType {
     /// Bits; of a variable field the most it can have.
     pub width: usize,
     pub signed: bool,
+    /// What doesn't fit becomes the nearest value that does.
+    pub saturating: bool,
     /// A `varbit`: one more slot before its words holds its present width.
     pub variable: bool,
     /// First slot, counted from the header's own.
@@ -49,6 +51,8 @@ pub(crate) struct HeaderTypeLayout {
     pub variable: Option<usize>,
     /// Most octets a header with a variable field may have; 0: no limit given.
     pub max_octets: usize,
+    /// Bits of the variable field, from the fields before it, where the type says so itself (`P4_14`).
+    pub length: Option<Json>,
 }
 
 impl HeaderTypeLayout {
@@ -365,20 +369,16 @@ fn header_type(t: &crate::json::HeaderType, at: &str) -> Result<HeaderTypeLayout
                 format!("a field of {width} bits isn't supported (1 to {MAX_WIDTH})"),
             ));
         }
-        if f.get(3).and_then(Json::as_bool) == Some(true) {
-            return Err(LoadError::new(at, "saturating fields aren't supported"));
-        }
-        let signed = f.get(2).and_then(Json::as_bool).unwrap_or(false);
+        let flag = |i: usize| f.get(i).and_then(Json::as_bool).unwrap_or(false);
+        let (signed, saturating) = (flag(2), flag(3));
         offset += usize::from(is_variable);
-        let field = FieldType { name: name.to_owned(), width, signed, variable: is_variable, offset };
+        let name = name.to_owned();
+        let field = FieldType { name, width, signed, saturating, variable: is_variable, offset };
         offset += field.limbs();
         if fields.iter().any(|other| other.name == field.name) {
             return Err(LoadError::new(at, "two fields of this name"));
         }
         fields.push(field);
-    }
-    if t.length_exp.as_ref().is_some_and(|e| !e.is_null()) {
-        return Err(LoadError::new(at, "header lengths by length_exp (P4_14) aren't supported"));
     }
     Ok(HeaderTypeLayout {
         fields,
@@ -386,5 +386,6 @@ fn header_type(t: &crate::json::HeaderType, at: &str) -> Result<HeaderTypeLayout
         fixed_bits: usize::try_from(fixed).unwrap_or(usize::MAX),
         variable,
         max_octets: usize::try_from(max_octets).unwrap_or(usize::MAX),
+        length: t.length_exp.clone().filter(|e| !e.is_null()),
     })
 }

@@ -6,9 +6,10 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use softswitch::Program;
 use softswitch::stf::{Options, run};
 
-/// The programs, beside the repository; nothing of them is in it.
+/// The programs, beside the repository or where `CONFORMANCE` says; nothing of them is in it.
 fn folder() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
+    let folder = std::env::var_os("CONFORMANCE").map_or_else(beside, PathBuf::from);
     folder.is_dir().then_some(folder)
 }
 

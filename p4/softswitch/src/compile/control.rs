@@ -234,12 +234,6 @@ fn key(context: &Context, builder: &mut Builder, t: &Table) -> Result<Key, LoadE
             (place.base, valid, place.width, format!("{header}.{field}"))
         };
         let limbs = bits.div_ceil(64);
-        if kind == MatchKind::Range && limbs > 1 {
-            return Err(LoadError::new(
-                "key",
-                format!("a range field of {bits} bits isn't supported (64 at most)"),
-            ));
-        }
         // Small fields share a word; a range has its own, so that it can be compared.
         let (word, used) = if limbs > 1 || kind == MatchKind::Range {
             words += limbs;

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{Context, primitives};
 use crate::bigint::Big;
 use crate::builder::Builder;
-use crate::expr::{Ex, Place};
+use crate::expr::{Ex, Place, Reader};
 use crate::json::{ParseState, ParserOp, Transition};
 use crate::layout::{MAX_WIDTH, Slot};
 use crate::load_error::{LoadError, Within};
@@ -124,15 +124,13 @@ fn vset_case(
     let Some(set) = value_sets.iter().position(|v| v.name == name) else {
         return Err(LoadError::new("", format!("no value set {name:?}")));
     };
-    if t.mask.is_some() {
-        return Err(LoadError::new("", format!("a mask on value set {name:?} isn't supported")));
-    }
+    let mask = t.mask.as_deref().map(|mask| split(mask, parts)).transpose()?;
     let widths: Vec<usize> = parts.iter().map(|p| p.bits).collect();
     if !value_sets[set].widths.is_empty() && value_sets[set].widths != widths {
         return Err(LoadError::new("", format!("value set {name:?} is used with keys of different widths")));
     }
     value_sets[set].widths = widths;
-    Ok(Case::Set { set, next })
+    Ok(Case::Set { set, mask, next })
 }
 
 fn full_mask(bits: usize) -> Vec<u64> {
@@ -225,10 +223,8 @@ fn step(
         "extract" => {
             expect(1)?;
             let (what, variable) = extract(context, parameter(0))?;
-            if variable {
-                return Err(LoadError::new("", "a header with a variable field needs extract_VL"));
-            }
-            steps.push(Step::Extract { what, length: None });
+            let length = if variable { Some(own_length(context, builder, what, steps)?) } else { None };
+            steps.push(Step::Extract { what, length });
         }
         "extract_VL" => {
             expect(2)?;
@@ -306,6 +302,36 @@ fn step(
         other => return Err(LoadError::new("", format!("parser operation {other:?} isn't supported"))),
     }
     Ok(())
+}
+
+/// The code for the length of a variable field that the header's type gives itself. The fields before are looked at where
+/// they stand in the packet.
+fn own_length(
+    context: &Context,
+    builder: &mut Builder,
+    what: Extract,
+    steps: &mut Vec<Step>,
+) -> Result<(u32, Slot), LoadError> {
+    let Extract::Header(header) = what else {
+        return Err(LoadError::new("", "a variable field in a stack needs extract_VL"));
+    };
+    let kind = context.layout.type_of(header);
+    let Some(length) = &kind.length else {
+        return Err(LoadError::new("", "a header with a variable field needs extract_VL or a length_exp"));
+    };
+    let mut params = Vec::new();
+    let mut offset = 0;
+    for f in kind.fields.iter().take_while(|f| !f.variable) {
+        let slot = context.layout.field_slot(header, f);
+        params.push((slot, f.width));
+        steps.push(Step::Lookahead(Lookahead { offset, bits: f.width, slot }));
+        offset += f.width;
+    }
+    let code = builder.pc();
+    let reader = Reader { layout: context.layout, params: &params };
+    let slot = builder.amount(&reader.data(length)?)?;
+    builder.emit(Op::Return);
+    Ok((code, slot))
 }
 
 /// Starts code: a step of its own, or the rest of the step before.

@@ -355,7 +355,7 @@ fn read_register(
     index: Slot,
 ) -> Result<(), LoadError> {
     let (limbs, bits, signed) = (place.limbs(), place.width, place.signed);
-    if place.index.is_none() {
+    if place.index.is_none() && !place.saturating {
         if limbs == 1 && width <= bits && !signed {
             builder.emit(Op::RegisterRead { d: place.base, i: index, r: size32(register) });
             return Ok(());

@@ -52,8 +52,9 @@ fn states(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64
         for case in &here.cases {
             let (hit, to) = match case {
                 Case::Value { value, mask, next } => (matches(&here.parts, &flight.frame, value, mask), next),
-                Case::Set { set, next } => {
-                    (in_set(&here.parts, &flight.frame, &state.value_sets[*set]), next)
+                Case::Set { set, mask, next } => {
+                    let set = &state.value_sets[*set];
+                    (in_set(&here.parts, &flight.frame, set, mask.as_deref()), next)
                 }
             };
             if hit {
@@ -78,16 +79,21 @@ fn matches(parts: &[KeyPart], frame: &[u64], value: &[u64], mask: &[u64]) -> boo
     words(parts, frame).zip(value).zip(mask).all(|((k, v), m)| k & m == *v)
 }
 
-fn in_set(parts: &[KeyPart], frame: &[u64], set: &SetState) -> bool {
+fn in_set(parts: &[KeyPart], frame: &[u64], set: &SetState, outer: Option<&[u64]>) -> bool {
     set.members.iter().any(|member| {
+        let mut at = 0;
         parts.iter().zip(member).all(|(p, part)| {
             let key = &frame[p.slot as usize..p.slot as usize + p.bits.div_ceil(64)];
-            match part {
+            let outer = |i: usize| outer.map_or(u64::MAX, |mask| mask[at + i]);
+            let same = match part {
                 SetPart::Masked(value, mask) => {
-                    key.iter().zip(value).zip(mask).all(|((k, v), m)| k & m == *v)
+                    let mut words = key.iter().zip(value).zip(mask).enumerate();
+                    words.all(|(i, ((k, v), m))| (k ^ v) & m & outer(i) == 0)
                 }
-                SetPart::Range(low, high) => key.first().is_some_and(|k| (low..=high).contains(&k)),
-            }
+                SetPart::Range(low, high) => (low..=high).contains(&&(key[0] & outer(0))),
+            };
+            at += key.len();
+            same
         })
     })
 }

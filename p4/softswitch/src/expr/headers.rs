@@ -15,7 +15,7 @@ impl Reader<'_> {
         let index =
             header.index.as_ref().map(|i| (i.clone(), self.stride(&header.headers), header.headers.len()));
         if position == kind.fields.len() {
-            return Ok(Place { base, index, width: 1, signed: false, variable: false });
+            return Ok(Place::plain(base, index, 1));
         }
         match kind.fields.get(position) {
             Some(f) => Ok(place_of(f, base + size32(f.offset), index)),
@@ -42,7 +42,7 @@ impl Reader<'_> {
     pub(crate) fn valid(&self, h: &HeaderRef) -> Ex {
         let base = self.layout.headers[h.headers[0]].base;
         let index = h.index.as_ref().map(|i| (i.clone(), self.stride(&h.headers), h.headers.len()));
-        Ex::Place(Place { base, index, width: 1, signed: false, variable: false })
+        Ex::Place(Place::plain(base, index, 1))
     }
 
     pub(super) fn valid_union(&self, u: &UnionRef) -> Ex {

@@ -103,7 +103,7 @@ impl Reader<'_> {
         let header = self.layout.header(header)?;
         if field == "$valid$" {
             let base = self.layout.headers[header].base;
-            return Ok(Place { base, index: None, width: 1, signed: false, variable: false });
+            return Ok(Place::plain(base, None, 1));
         }
         let Some(f) = self.layout.type_of(header).field(field) else {
             return unsupported(format!(
@@ -121,7 +121,7 @@ impl Reader<'_> {
         let base = self.layout.headers[stack.headers[0]].base;
         let index = Some((Box::new(last_index(stack.next)), stack.stride, stack.headers.len()));
         if field == "$valid$" {
-            return Ok(Place { base, index, width: 1, signed: false, variable: false });
+            return Ok(Place::plain(base, index, 1));
         }
         let Some(f) = self.layout.types[stack.type_id].field(field) else {
             return unsupported(format!("no field {field:?} in the stack"));
@@ -253,7 +253,8 @@ fn position(json: &Json) -> Result<usize, LoadError> {
 }
 
 pub(super) fn place_of(f: &FieldType, base: Slot, index: Option<(Box<Ex>, usize, usize)>) -> Place {
-    Place { base, index, width: f.width, signed: f.signed, variable: f.variable }
+    let (signed, saturating) = (f.signed, f.saturating);
+    Place { base, index, width: f.width, signed, saturating, variable: f.variable }
 }
 
 fn last_index(next: Slot) -> Ex {

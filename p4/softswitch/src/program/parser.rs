@@ -50,8 +50,17 @@ pub(crate) struct KeyPart {
 /// One way out of a parser state; words of all key parts side by side.
 #[derive(Clone, Debug)]
 pub(crate) enum Case {
-    Value { value: Vec<u64>, mask: Vec<u64>, next: Option<usize> },
-    Set { set: usize, next: Option<usize> },
+    Value {
+        value: Vec<u64>,
+        mask: Vec<u64>,
+        next: Option<usize>,
+    },
+    /// Key and members are compared under the mask, if there is one.
+    Set {
+        set: usize,
+        mask: Option<Vec<u64>>,
+        next: Option<usize>,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -163,7 +163,9 @@ impl Index {
                 let lpm = exact + count(MatchKind::Lpm) == shape.key.len();
                 Index::Masked { words: shape.words, lpm, groups: Vec::new() }
             }
-            1 if exact + 1 == shape.key.len() => {
+            1 if exact + 1 == shape.key.len()
+                && shape.key.iter().all(|f| f.bits <= 64 || f.kind == MatchKind::Exact) =>
+            {
                 let word = shape.key.iter().find(|f| f.kind == MatchKind::Range).map_or(0, |f| f.word);
                 Index::Range { word, buckets: WordMap::new(shape.words) }
             }
@@ -314,7 +316,13 @@ impl Index {
 
 fn hits(entry: &CompiledKey, key: &[u64]) -> bool {
     let masked = entry.value.iter().zip(&entry.mask).zip(key).all(|((v, m), k)| k & m == *v);
-    masked && entry.ranges.iter().all(|&(w, low, high)| (low..=high).contains(&key[w]))
+    let wide = |(w, low, high): &(usize, Vec<u64>, Vec<u64>)| {
+        let value = &key[*w..w + low.len()];
+        value.iter().rev().ge(low.iter().rev()) && value.iter().rev().le(high.iter().rev())
+    };
+    masked
+        && entry.ranges.iter().all(|&(w, low, high)| (low..=high).contains(&key[w]))
+        && entry.wide_ranges.iter().all(wide)
 }
 
 /// The best of what `get` finds in the groups; it stops where no better one can follow.

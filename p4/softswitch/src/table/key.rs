@@ -13,6 +13,8 @@ pub(crate) struct CompiledKey {
     pub mask: Vec<u64>,
     /// Word, lowest and highest value; the word's mask is zero.
     pub ranges: Vec<(usize, u64, u64)>,
+    /// The same of fields wider than a word: first word, lowest and highest value.
+    pub wide_ranges: Vec<(usize, Vec<u64>, Vec<u64>)>,
     /// Of the lpm field.
     pub prefix_len: usize,
 }
@@ -53,6 +55,7 @@ pub(crate) fn compile_key(
         value: vec![0; shape.words],
         mask: vec![0; shape.words],
         ranges: Vec::new(),
+        wide_ranges: Vec::new(),
         prefix_len: 0,
     };
     for ((f, info), m) in shape.key.iter().zip(infos).zip(key) {
@@ -83,23 +86,26 @@ pub(crate) fn compile_key(
             (MatchKind::Ternary | MatchKind::Optional, KeyMatch::Exact(v) | KeyMatch::Optional(Some(v))) => {
                 (v.clone(), full.clone())
             }
-            (MatchKind::Range, KeyMatch::Range { low, high }) => {
-                check(low, info)?;
-                check(high, info)?;
-                match (low.to_u64(), high.to_u64()) {
-                    (Some(l), Some(h)) if l <= h => out.ranges.push((f.word, l, h)),
+            (MatchKind::Range, m) => {
+                let (low, high) = match m {
+                    KeyMatch::Range { low, high } => (low.to_limbs(full.len()), high.to_limbs(full.len())),
+                    KeyMatch::Exact(v) => (v.to_limbs(full.len()), v.to_limbs(full.len())),
+                    KeyMatch::Any => (vec![0; full.len()], full.clone()),
                     _ => return Err(wrong()),
+                };
+                if let KeyMatch::Range { low: v, .. } | KeyMatch::Exact(v) = m {
+                    check(v, info)?;
                 }
-                continue;
-            }
-            (MatchKind::Range, KeyMatch::Exact(v)) => {
-                check(v, info)?;
-                let v = v.to_u64().ok_or_else(wrong)?;
-                out.ranges.push((f.word, v, v));
-                continue;
-            }
-            (MatchKind::Range, KeyMatch::Any) => {
-                out.ranges.push((f.word, 0, mask(f.bits)));
+                if let KeyMatch::Range { high: v, .. } = m {
+                    check(v, info)?;
+                }
+                if low.iter().rev().gt(high.iter().rev()) {
+                    return Err(wrong());
+                }
+                match (low.as_slice(), high.as_slice()) {
+                    (&[low], &[high]) => out.ranges.push((f.word, low, high)),
+                    _ => out.wide_ranges.push((f.word, low, high)),
+                }
                 continue;
             }
             (MatchKind::Lpm | MatchKind::Ternary | MatchKind::Optional, KeyMatch::Any)
@@ -138,9 +144,12 @@ pub(crate) fn key_matches(shape: &TableShape, compiled: &CompiledKey) -> Box<[Ke
                 }
                 MatchKind::Optional => KeyMatch::Optional((bits == full).then(|| Value::from_limbs(&value))),
                 MatchKind::Range => {
-                    let range = compiled.ranges.iter().find(|(w, _, _)| *w == f.word);
-                    let (low, high) = range.map_or((0, mask(f.bits)), |&(_, l, h)| (l, h));
-                    KeyMatch::Range { low: Value::from(low), high: Value::from(high) }
+                    let word = compiled.ranges.iter().find(|(w, _, _)| *w == f.word);
+                    let word = word.map(|&(_, low, high)| (vec![low], vec![high]));
+                    let wide = compiled.wide_ranges.iter().find(|(w, _, _)| *w == f.word);
+                    let wide = wide.map(|(_, low, high)| (low.clone(), high.clone()));
+                    let (low, high) = word.or(wide).unwrap_or((vec![0], full));
+                    KeyMatch::Range { low: Value::from_limbs(&low), high: Value::from_limbs(&high) }
                 }
             }
         })

@@ -8,3 +8,4 @@ mod lookups;
 mod program;
 mod queues;
 mod quirks;
+mod rare;
