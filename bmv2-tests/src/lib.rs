@@ -6,6 +6,7 @@
 //! * [`case`] is one case: setup, script, exact expectations. [`cases`] lists them, one file per feature.
 //! * [`target`] is what runs a case. [`bmv2`] starts a real `simple_switch_grpc` in a network namespace of its own;
 //!   [`soft`] runs softswitch in this process, in virtual time.
+//! * [`differential`] sends random packets through both, whatever the program.
 //! * [`recording`] keeps what `simple_switch_grpc` did, so that softswitch is held against it everywhere.
 //!
 //! Depths are known because bursts are short and queues are slow: a burst is inside the switch long before its second
@@ -15,6 +16,7 @@
 pub mod bmv2;
 pub mod case;
 pub mod cases;
+pub mod differential;
 pub mod entries;
 pub mod frames;
 pub mod program;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use p4runtime::P4InfoIndex;
 use p4runtime::p4::config::v1::P4Info;
@@ -46,12 +46,20 @@ impl Program {
     /// # Errors
     /// As [`Program::load`].
     pub fn load_from(folder: &Path) -> Result<Program, TargetError> {
-        let json = read(&folder.join("crn.json"))?;
-        let path = folder.join("crn.p4info.txtpb");
-        let text = String::from_utf8(read(&path)?).map_err(|error| TargetError::program(&path, &error))?;
+        Program::load_files(&folder.join("crn.json"), &folder.join("crn.p4info.txtpb"))
+    }
+
+    /// Reads a program's two files.
+    ///
+    /// # Errors
+    /// As [`Program::load`].
+    pub fn load_files(json: &Path, info: &Path) -> Result<Program, TargetError> {
+        let json = read(json)?;
+        let path = info;
+        let text = String::from_utf8(read(path)?).map_err(|error| TargetError::program(path, &error))?;
         let info =
-            p4runtime::p4info::parse_text(&text).map_err(|error| TargetError::program(&path, &error))?;
-        let index = P4InfoIndex::new(info.clone()).map_err(|error| TargetError::program(&path, &error))?;
+            p4runtime::p4info::parse_text(&text).map_err(|error| TargetError::program(path, &error))?;
+        let index = P4InfoIndex::new(info.clone()).map_err(|error| TargetError::program(path, &error))?;
         Ok(Program { sha256: sha256(&json), json, index, info })
     }
 
@@ -74,6 +82,6 @@ fn sha256(octets: &[u8]) -> String {
     text
 }
 
-fn read(path: &PathBuf) -> Result<Vec<u8>, TargetError> {
+fn read(path: &Path) -> Result<Vec<u8>, TargetError> {
     fs::read(path).map_err(|error| TargetError::program(path, &error))
 }

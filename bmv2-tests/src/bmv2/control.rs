@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use p4runtime::bytes;
-use p4runtime::client::{Client, ClientError, Event, Options};
+use p4runtime::client::{Client, ClientError, Event, Options, WriteError};
 use p4runtime::index::Object as _;
 use p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
-use p4runtime::p4::v1::{CounterEntry, Entity, PacketMetadata, PacketOut, entity};
+use p4runtime::p4::v1::{CounterEntry, Entity, PacketMetadata, PacketOut, Update, entity};
 use tokio::time::Instant;
 
 use super::{Frames, PATIENCE, RETRY, process};
@@ -35,13 +35,20 @@ impl Controller {
             .set_pipeline(Action::VerifyAndCommit, Some(program.pipeline()))
             .await
             .map_err(|error| TargetError::switch("pipeline", &error))?;
-        controller.write(program, entries).await?;
+        if !entries.is_empty() {
+            controller.write(program, entries).await?;
+        }
         Ok(controller)
     }
 
     pub(super) async fn write(&mut self, program: &Program, entries: &[Entry]) -> Result<(), TargetError> {
         let updates = updates(entries, program)?;
         self.client.write(updates).await.map_err(|error| TargetError::switch("entries", &error))
+    }
+
+    /// Writes updates as they are.
+    pub(super) async fn apply(&mut self, updates: Vec<Update>) -> Result<(), WriteError> {
+        self.client.write(updates).await
     }
 
     /// Sends a frame with its `packet_out` header.

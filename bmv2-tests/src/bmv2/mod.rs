@@ -4,6 +4,7 @@
 //! switch's gRPC and Thrift ports on that namespace's loopback, and all sockets live there, so that nothing can
 //! collide with anything on the machine and nothing is left behind, however the case ends.
 
+pub mod bench;
 mod cli;
 mod control;
 mod process;
@@ -202,4 +203,4 @@ impl Play<'_> {
 }
 
 /// Frames by port.
-type Frames = BTreeMap<u16, Vec<crate::target::Seen>>;
+pub type Frames = BTreeMap<u16, Vec<crate::target::Seen>>;

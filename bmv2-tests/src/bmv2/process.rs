@@ -17,6 +17,23 @@ use crate::target::TargetError;
 pub(super) const GRPC_ADDRESS: &str = "127.0.0.1:9559";
 pub(super) const THRIFT_PORT: &str = "9090";
 
+/// BMv2's own options, with a program or none yet; ports and [`target_arguments`] follow.
+pub(super) fn switch_arguments(program: Option<&Path>) -> Vec<String> {
+    let program = program.map_or("--no-p4".to_owned(), |json| json.display().to_string());
+    let all = ["--device-id", "1", "--thrift-port", THRIFT_PORT, &program, "--log-console", "-L", "warn"];
+    all.map(str::to_owned).into()
+}
+
+/// What `simple_switch_grpc` wants last; with or without the controller's port.
+pub(super) fn target_arguments(cpu_port: bool) -> Vec<String> {
+    let mut all: Vec<String> =
+        ["--", "--grpc-server-addr", GRPC_ADDRESS, "--priority-queues", "8"].map(str::to_owned).into();
+    if cpu_port {
+        all.extend(["--cpu-port".to_owned(), CPU_PORT.to_string()]);
+    }
+    all
+}
+
 /// A running switch; ends with this value.
 pub(super) struct Process {
     child: Child,
@@ -39,17 +56,11 @@ impl Process {
         } else {
             NAME
         };
-        arguments.extend(["--device-id", "1", "--thrift-port", THRIFT_PORT].map(str::to_owned));
-        arguments.push(program.map_or("--no-p4".to_owned(), |json| json.display().to_string()));
-        arguments.extend(["--log-console", "-L", "warn"].map(str::to_owned));
+        arguments.extend(switch_arguments(program));
         for &port in ports {
             arguments.extend(["-i".to_owned(), format!("{port}@{}", wires::switch_end(port))]);
         }
-        arguments
-            .extend(["--", "--grpc-server-addr", GRPC_ADDRESS, "--priority-queues", "8"].map(str::to_owned));
-        if program.is_none() {
-            arguments.extend(["--cpu-port".to_owned(), CPU_PORT.to_string()]);
-        }
+        arguments.extend(target_arguments(program.is_none()));
         let child = Command::new(starter)
             .args(&arguments)
             .current_dir(folder.path())
@@ -59,6 +70,11 @@ impl Process {
             .spawn()
             .map_err(|error| TargetError::switch(NAME, &error))?;
         Ok(Process { child, folder })
+    }
+
+    /// Whether it has ended by itself.
+    pub(super) fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
     /// The end of what the switch wrote.

@@ -8,6 +8,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use libtest_mimic::{Arguments, Trial};
+
 #[path = "switch/process.rs"]
 #[expect(dead_code, reason = "other tests use more of it")]
 mod process;
@@ -43,16 +45,8 @@ fn python(client: &str, folder: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-fn drive(client: &str, script: &str) {
+fn drive(client: &str, script: &str, python: &Path) {
     let folder = tempfile::tempdir().unwrap();
-    let kept = std::env::var_os(KEPT).map_or_else(|| folder.path().to_owned(), PathBuf::from);
-    let python = match python(client, &kept) {
-        Ok(python) => python,
-        Err(reason) => {
-            println!("absent: {client} ({reason})");
-            return;
-        }
-    };
     let process = Process::start(folder.path(), &["--no-p4", "--cpu-port", "509"]);
     let output = Command::new(python)
         .arg(interop(script))
@@ -65,12 +59,19 @@ fn drive(client: &str, script: &str) {
     println!("{client}: {} checks", out.lines().filter(|line| line.starts_with("ok ")).count());
 }
 
-#[test]
-fn p4runtime_shell() {
-    drive("p4runtime-shell", "with_p4runtime_shell.py");
-}
-
-#[test]
-fn finsy() {
-    drive("finsy", "with_finsy.py");
+/// Its own harness: a client that can't be had is listed as absent and ignored, not as passed.
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = std::env::var_os(KEPT).map_or_else(|| folder.path().to_owned(), PathBuf::from);
+    let clients = [("p4runtime-shell", "with_p4runtime_shell.py"), ("finsy", "with_finsy.py")];
+    let trial = |(client, script): (&'static str, &'static str)| match python(client, &kept) {
+        Ok(python) => Trial::test(client, move || {
+            drive(client, script, &python);
+            Ok(())
+        }),
+        Err(reason) => Trial::test(format!("[{client} ABSENT: {reason}]"), || Ok(())).with_ignored_flag(true),
+    };
+    let conclusion = libtest_mimic::run(&Arguments::from_args(), clients.map(trial).into());
+    drop(folder);
+    conclusion.exit();
 }

@@ -4,6 +4,9 @@
 //! of words are right modulo 2^64 whatever they overflow to, and p4c masks nearly everything. What needs more goes
 //! through [`Op::Wide`].
 
+mod jumps;
+mod wide;
+
 use crate::num::size32;
 use std::collections::HashMap;
 
@@ -11,7 +14,7 @@ use crate::bigint::Big;
 use crate::expr::{BinOp, Ex, Place, Range, UnOp};
 use crate::layout::Slot;
 use crate::load_error::LoadError;
-use crate::ops::{Extern, Indexed, Op, Wide, WideOp};
+use crate::ops::{Extern, Indexed, Op, WideOp};
 
 /// A constant that fits an instruction.
 fn small(ex: &Ex) -> Option<u32> {
@@ -99,44 +102,6 @@ impl Builder {
         let p = size32(self.externs.len());
         self.externs.push(external);
         self.emit(Op::Extern { p });
-    }
-
-    /// Makes a forward jump at `at` land here.
-    pub(crate) fn land(&mut self, at: u32) {
-        let here = self.pc();
-        if let Some(to) = self.ops[at as usize].target() {
-            *to = here;
-        }
-    }
-
-    /// Everything has been emitted: jumps out of the pipelines get a return to lead to, and those that lead back say so.
-    pub(crate) fn finish_jumps(&mut self) {
-        let last = self.pc();
-        self.emit(Op::Return);
-        for at in 0..self.ops.len() {
-            let end = self.pc();
-            let plain = matches!(self.ops[at], Op::Jump { .. });
-            let Some(to) = self.ops[at].target() else { continue };
-            if *to as usize > at {
-                *to = last.min(*to);
-                continue;
-            }
-            let back = Op::Back { to: *to };
-            if plain {
-                self.ops[at] = back;
-            } else {
-                // Forward to the end, and from there back.
-                *to = end;
-                self.emit(back);
-            }
-        }
-    }
-
-    /// Makes jumps land here.
-    pub(crate) fn land_all(&mut self, jumps: Vec<u32>) {
-        for at in jumps {
-            self.land(at);
-        }
     }
 
     /// The low 64 bits of `ex`, which is its value if the range fits a word; into `dest` if given and not for free
@@ -288,118 +253,6 @@ impl Builder {
             }
             _ => plain(b).filter(|(_, l)| *l == limbs).map(|(other, _)| (slot, other, n)),
         }
-    }
-
-    /// Jumps taken when the condition is `when`, which must be 0 or 1; conditions have no effects, so that parts that
-    /// don't matter any more are left out. The jumps are given back to be landed.
-    pub(crate) fn branch(&mut self, ex: &Ex, when: bool) -> Result<Vec<u32>, LoadError> {
-        let mark = self.temps;
-        let jumps = match ex {
-            Ex::Un(UnOp::LogicalNot, a) if a.is_bool() => self.branch(a, !when)?,
-            Ex::Bin(op @ (BinOp::And | BinOp::Or), a, b) if a.is_bool() && b.is_bool() => {
-                // Both must hold (or, negated, one must fail): either one decides alone.
-                let alone = (*op == BinOp::Or) == when;
-                if alone {
-                    let mut jumps = self.branch(a, when)?;
-                    jumps.extend(self.branch(b, when)?);
-                    jumps
-                } else {
-                    let past = self.branch(a, !when)?;
-                    let jumps = self.branch(b, when)?;
-                    self.land_all(past);
-                    jumps
-                }
-            }
-            Ex::Bin(op @ (BinOp::Eq | BinOp::Lt | BinOp::Le), a, b)
-                if a.range().fits_u64() && b.range().fits_u64() =>
-            {
-                self.branch_compare(*op, a, b, when)?
-            }
-            _ => {
-                let a = self.word(ex, None)?;
-                let at = self.pc();
-                self.emit(if when { Op::JumpNonZero { a, to: at } } else { Op::JumpZero { a, to: at } });
-                vec![at]
-            }
-        };
-        self.temps = mark;
-        Ok(jumps)
-    }
-
-    fn branch_compare(&mut self, op: BinOp, a: &Ex, b: &Ex, when: bool) -> Result<Vec<u32>, LoadError> {
-        let (a, b) = if matches!(a, Ex::Const(_)) && op == BinOp::Eq { (b, a) } else { (a, b) };
-        let to = 0;
-        let jump = if let (BinOp::Eq, Some(imm)) = (op, small(b)) {
-            let a = self.word(a, None)?;
-            match (imm, when) {
-                (0, true) => Op::JumpZero { a, to },
-                (0, false) => Op::JumpNonZero { a, to },
-                (imm, true) => Op::JumpEqI { a, imm, to },
-                (imm, false) => Op::JumpNeI { a, imm, to },
-            }
-        } else {
-            let (a, b) = (self.word(a, None)?, self.word(b, None)?);
-            match (op, when) {
-                (BinOp::Lt, true) => Op::JumpLtU { a, b, to },
-                (BinOp::Lt, false) => Op::JumpLeU { a: b, b: a, to },
-                (BinOp::Le, true) => Op::JumpLeU { a, b, to },
-                (BinOp::Le, false) => Op::JumpLtU { a: b, b: a, to },
-                (_, true) => Op::JumpEq { a, b, to },
-                (_, false) => Op::JumpNe { a, b, to },
-            }
-        };
-        let at = self.pc();
-        self.emit(jump);
-        Ok(vec![at])
-    }
-
-    /// The low word of an expression that must be computed wide.
-    fn wide_word(&mut self, ex: &Ex, dest: Option<Slot>) -> Result<Slot, LoadError> {
-        let wide = self.wide_top(ex)?;
-        let d = self.dest(dest);
-        self.wide_op(wide, d, 1, 64);
-        Ok(d)
-    }
-
-    fn wide_op(&mut self, ex: Wide, d: Slot, limbs: usize, bits: usize) {
-        let w = size32(self.wide.len());
-        self.wide.push(WideOp { ex, limbs, bits });
-        self.emit(Op::Wide { d, w });
-    }
-
-    /// The node itself wide, its parts in words where they fit.
-    fn wide_top(&mut self, ex: &Ex) -> Result<Wide, LoadError> {
-        Ok(match ex {
-            Ex::Const(c) => Wide::Const(c.clone()),
-            Ex::Place(p) => {
-                let slot = if p.index.is_some() { self.load(p, None)? } else { p.base };
-                Wide::Words { slot, limbs: p.limbs(), signed_bits: p.signed.then_some(p.width as u64) }
-            }
-            Ex::Un(op, a) => Wide::Un(*op, Box::new(self.wide_part(a)?)),
-            Ex::Bin(op, a, b) => Wide::Bin(*op, Box::new(self.wide_part(a)?), Box::new(self.wide_part(b)?)),
-            Ex::If(c, a, b) => Wide::If(
-                Box::new(self.wide_part(c)?),
-                Box::new(self.wide_part(a)?),
-                Box::new(self.wide_part(b)?),
-            ),
-        })
-    }
-
-    fn wide_part(&mut self, ex: &Ex) -> Result<Wide, LoadError> {
-        let range = ex.range();
-        if !range.fits_word() || matches!(ex, Ex::Const(_)) {
-            return self.wide_top(ex);
-        }
-        // Its own slot: a temporary that a later part reuses would be gone when the wide instruction runs.
-        let slot = match ex {
-            Ex::Place(p) if p.index.is_none() => p.base,
-            _ => {
-                let d = self.temp(1);
-                self.word_at(ex, d)?;
-                d
-            }
-        };
-        Ok(Wide::Word(slot, !range.fits_u64()))
     }
 
     /// The value of `ex` in `place.limbs()` words, cut to the place's width: where it is, or where it was computed.

@@ -1,8 +1,10 @@
 //! From the JSON to a [`Program`](crate::Program).
 
+mod assign;
 mod calculations;
 mod control;
 mod flow;
+mod lists;
 mod optimise;
 mod parser;
 mod primitives;
@@ -15,13 +17,13 @@ use serde_json::Value as Json;
 
 use crate::builder::Builder;
 use crate::control::{ActionInfo, ArrayInfo, ParamInfo, ProfileInfo, ValueSetInfo};
-use crate::expr::{Reader, hex, pair};
-use crate::json::{FieldList, Root};
+use crate::expr::Reader;
+use crate::json::Root;
 use crate::layout::{Layout, MAX_WIDTH, Slot};
-use crate::load_error::{LoadError, Within};
+use crate::load_error::LoadError;
 use crate::program::{
-    CounterArray, DigestInfo, FieldCopy, HeaderShape, MeterArray, Program, RegisterArray, ShapeField,
-    StackShape, Standard, of_fields,
+    CounterArray, HeaderShape, MeterArray, Program, RegisterArray, ShapeField, StackShape, Standard,
+    of_fields,
 };
 
 /// Cells of all arrays of one kind; memory is only taken for those that are used.
@@ -131,8 +133,8 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
     let checksums = calculations::checksums(&context, &mut builder)?;
     let (emit, deparser_code) = parser::deparser(&context, &mut builder)?;
 
-    let digests = field_lists(&context, &mut builder, &root.learn_lists, "learn_lists")?;
-    let field_lists = field_lists(&context, &mut builder, &root.field_lists, "field_lists")?;
+    let digests = lists::field_lists(&context, &mut builder, &root.learn_lists, "learn_lists")?;
+    let field_lists = lists::field_lists(&context, &mut builder, &root.field_lists, "field_lists")?;
     builder.finish_jumps();
     let temps = builder.temps_needed;
     let mut frame = vec![0u64; (param_base + size32(param_slots) + temp_room) as usize];
@@ -184,7 +186,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         emit_valid: emit.iter().map(|&h| layout.headers[h].base).collect(),
         emit,
         deparser_code,
-        digest_infos: digest_infos(root, &digests),
+        digest_infos: lists::digest_infos(root, &digests),
         field_lists,
         digests,
         register_infos: root
@@ -344,65 +346,6 @@ fn metadata_slots(layout: &Layout) -> Vec<(usize, usize)> {
         runs.push((start, start + layout.type_of(i).slots - 1));
     }
     runs
-}
-
-fn field_lists(
-    context: &Context,
-    builder: &mut Builder,
-    lists: &[FieldList],
-    what: &str,
-) -> Result<HashMap<u32, Vec<FieldCopy>>, LoadError> {
-    let mut map = HashMap::new();
-    for list in lists {
-        let at = format!("{what}/{}", list.name);
-        let mut copies = Vec::new();
-        for element in &list.elements {
-            copies.push(field_copy(context, builder, element).within(&at)?);
-        }
-        map.insert(list.id, copies);
-    }
-    Ok(map)
-}
-
-/// A field; or a constant, which a digest carries and a clone has anyway.
-fn field_copy(context: &Context, builder: &mut Builder, element: &Json) -> Result<FieldCopy, LoadError> {
-    let value = element.get("value").unwrap_or(&Json::Null);
-    match element.get("type").and_then(Json::as_str) {
-        Some("field") => {
-            let (header, _) = pair(value)?;
-            let header = context.layout.header(header)?;
-            let place = context.reader().field(value)?;
-            // A variable field's width travels with it.
-            let (slot, limbs) = if place.variable {
-                (place.base - 1, place.limbs() + 1)
-            } else {
-                (place.base, place.limbs())
-            };
-            let valid =
-                (!context.layout.headers[header].metadata).then_some(context.layout.headers[header].base);
-            Ok(FieldCopy { slot, limbs, bits: place.width, valid })
-        }
-        Some("hexstr") => {
-            let value = hex(value)?;
-            let given = element.get("bitwidth").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
-            let bits = given.unwrap_or_else(|| value.limbs().len() * 64);
-            if bits == 0 || bits > MAX_WIDTH {
-                return Err(LoadError::new("", format!("a constant of {bits} bits isn't supported")));
-            }
-            let limbs = bits.div_ceil(64);
-            let words: Vec<u64> = (0..limbs).map(|i| value.limb(i)).collect();
-            Ok(FieldCopy { slot: builder.constant(&words), limbs, bits, valid: None })
-        }
-        other => Err(LoadError::new("", format!("element of type {other:?} isn't supported"))),
-    }
-}
-
-fn digest_infos(root: &Root, digests: &HashMap<u32, Vec<FieldCopy>>) -> HashMap<u32, DigestInfo> {
-    let info = |list: &FieldList| {
-        let widths = digests.get(&list.id).into_iter().flatten().map(|copy| copy.bits).collect();
-        (list.id, DigestInfo { name: list.name.clone(), widths })
-    };
-    root.learn_lists.iter().map(info).collect()
 }
 
 /// Profiles in the order of the pipelines.

@@ -25,7 +25,7 @@ use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::transport::ServerTlsConfig;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::runtime::{Runtime, StreamId};
+use crate::runtime::{Runtime, StreamId, large_read};
 
 /// Largest message taken or sent, octets.
 const MESSAGE_OCTETS: usize = 256 << 20;
@@ -36,7 +36,7 @@ const STREAM_MESSAGES: usize = 4096;
 /// Places that only arbitration and errors may take.
 const RESERVED_MESSAGES: usize = 256;
 
-/// Entities in one message of a read's answer.
+/// Entities in one message of a read's answer, and read in one go.
 const READ_CHUNK: usize = 1024;
 
 /// Updates made in one go; packets pass before the next ones.
@@ -212,12 +212,12 @@ impl Server {
         mut request: ReadRequest,
     ) -> (Vec<Entity>, Option<p4runtime::google::rpc::Status>) {
         if request.entities.len() < 2 {
-            return self.now().read_each(&request);
+            return self.read_one(&request);
         }
         let (mut found, mut outcomes) = (Vec::new(), Vec::new());
         for entity in std::mem::take(&mut request.entities) {
             request.entities = vec![entity];
-            let (part, failed) = self.now().read_each(&request);
+            let (part, failed) = self.read_one(&request);
             found.extend(part);
             match failed {
                 None => outcomes.push(Error::default()),
@@ -229,6 +229,26 @@ impl Server {
             }
         }
         (found, status::batch(&outcomes))
+    }
+
+    /// Reads what one entity stands for; many table entries in parts.
+    fn read_one(&self, request: &ReadRequest) -> (Vec<Entity>, Option<p4runtime::google::rpc::Status>) {
+        let Some(tables) = self.now().large_read(request, READ_CHUNK) else {
+            return self.now().read_each(request);
+        };
+        let mut all = Vec::new();
+        for (table, handles) in tables {
+            let mut found = Vec::with_capacity(handles.len());
+            for part in handles.chunks(READ_CHUNK) {
+                match self.now().read_part(request, table, part) {
+                    Some(part) => found.extend(part),
+                    // Refused, or the program has changed meanwhile.
+                    None => return self.now().read_each(request),
+                }
+            }
+            all.extend(large_read::in_order(found));
+        }
+        (all, None)
     }
 
     /// Takes a controller's messages until its stream ends.

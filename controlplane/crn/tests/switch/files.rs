@@ -35,8 +35,7 @@ fn packet_out(port: u16, mark: u8) -> Vec<u8> {
 }
 
 /// With `simple_switch`'s own command line, its `--` included.
-#[test]
-fn packets_are_read_from_files_and_written_to_files() {
+pub fn packets_are_read_from_files_and_written_to_files() {
     let folder = tempfile::tempdir().unwrap();
     // Port 509 is the program's CPU port, and an ordinary one without --cpu-port.
     let packets: Vec<_> = (0..100).map(|n| packet_out(if n % 2 == 0 { 1 } else { 2 }, n)).collect();
@@ -70,8 +69,7 @@ fn packets_are_read_from_files_and_written_to_files() {
     }
 }
 
-#[test]
-fn a_file_that_isnt_there_is_named() {
+pub fn a_file_that_isnt_there_is_named() {
     let (code, error) = crate::process::refused(&["--no-p4", "-i", "1@nosuch", "--use-files", "0"]);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("nosuch_in.pcap"), "{error}");

@@ -4,35 +4,35 @@ use std::process::Command;
 
 use crate::process::refused;
 
-#[test]
-fn an_interface_that_isnt_there_is_named() {
+pub fn an_interface_that_isnt_there_is_named() {
     let (code, error) = refused(&["--no-p4", "-i", "1@nosuchif0"]);
     assert_eq!(code, Some(1), "{error}");
     assert!(error.contains("nosuchif0"), "{error}");
     assert!(error.contains("no interface") && error.contains("ip link"), "{error}");
 }
 
-#[test]
-fn without_permission_it_says_which_is_needed() {
+/// A command that `setpriv` runs as nobody.
+fn as_nobody(what: &[&str]) -> std::io::Result<std::process::Output> {
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"];
+    Command::new("setpriv").args(user).args(what).env("NO_COLOR", "1").output()
+}
+
+/// What is missing for a test that gives its rights away.
+pub fn without_setpriv() -> Option<&'static str> {
     let binary = env!("CARGO_BIN_EXE_crn");
-    let setpriv = |what: &[&str]| {
-        let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"];
-        Command::new("setpriv").args(user).args(what).env("NO_COLOR", "1").output()
-    };
-    if !nix::unistd::geteuid().is_root()
-        || !setpriv(&[binary, "--version"]).is_ok_and(|output| output.status.success())
-    {
-        println!("absent: without_permission_it_says_which_is_needed (needs root and setpriv)");
-        return;
-    }
-    let output = setpriv(&[binary, "switch", "--no-p4", "-i", "1@lo"]).unwrap();
+    let able = nix::unistd::geteuid().is_root()
+        && as_nobody(&[binary, "--version"]).is_ok_and(|output| output.status.success());
+    (!able).then_some("root or setpriv")
+}
+
+pub fn without_permission_it_says_which_is_needed() {
+    let output = as_nobody(&[env!("CARGO_BIN_EXE_crn"), "switch", "--no-p4", "-i", "1@lo"]).unwrap();
     let error = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("root") && error.contains("CAP_NET_RAW"), "{error}");
 }
 
-#[test]
-fn a_program_or_an_address_that_cant_be_used_is_named() {
+pub fn a_program_or_an_address_that_cant_be_used_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("broken.json");
     std::fs::write(&broken, "{").unwrap();
@@ -46,8 +46,7 @@ fn a_program_or_an_address_that_cant_be_used_is_named() {
     assert!(error.contains(&address), "{error}");
 }
 
-#[test]
-fn wrong_usage_exits_with_2() {
+pub fn wrong_usage_exits_with_2() {
     for arguments in [
         &["--no-p4", "-i", "veth1"][..],
         &["--no-p4", "--priority-queues", "0"],

@@ -51,41 +51,46 @@ async fn primary(address: &str, tls: ClientTlsConfig) -> Result<(), String> {
     Ok(())
 }
 
-#[tokio::test]
-async fn tls_by_flags() {
-    let (authority, stranger) = (Authority::new(), Authority::new());
-    let folder = tempfile::tempdir().unwrap();
-    let (certificate, key) = authority.certify("localhost");
-    write(folder.path(), &[("cert.pem", &certificate), ("key.pem", &key)]);
-    let flags = ["--grpc-server-ssl", "--grpc-server-cert", "cert.pem", "--grpc-server-key", "key.pem"];
-    let process = Process::start(folder.path(), &[&["--no-p4"][..], &flags].concat());
-    primary(&process.address, tls(&authority)).await.unwrap();
-    primary(&process.address, tls(&stranger)).await.unwrap_err();
-    Client::connect(&process.address, options(2)).await.unwrap_err();
-    assert_eq!(process.end(Signal::SIGTERM).status.code(), Some(0));
+fn on_tokio(test: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test);
 }
 
-#[tokio::test]
-async fn mutual_tls_by_flags() {
-    let (authority, clients, stranger) = (Authority::new(), Authority::new(), Authority::new());
-    let folder = tempfile::tempdir().unwrap();
-    let (certificate, key) = authority.certify("localhost");
-    let ca = clients.pem();
-    write(folder.path(), &[("cert.pem", &certificate), ("key.pem", &key), ("ca.pem", &ca)]);
-    let server = ["--grpc-server-ssl", "--grpc-server-cert", "cert.pem", "--grpc-server-key", "key.pem"];
-    let client = ["--grpc-server-with-client-auth", "--grpc-server-cacert", "ca.pem"];
-    let process = Process::start(folder.path(), &[&["--no-p4"][..], &server, &client].concat());
-    let with = |certifier: &Authority| {
-        let (certificate, key) = certifier.certify("controller");
-        tls(&authority).identity(Identity::from_pem(certificate, key))
-    };
-    primary(&process.address, with(&clients)).await.unwrap();
-    primary(&process.address, with(&stranger)).await.unwrap_err();
-    primary(&process.address, tls(&authority)).await.unwrap_err();
+pub fn tls_by_flags() {
+    on_tokio(async {
+        let (authority, stranger) = (Authority::new(), Authority::new());
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = authority.certify("localhost");
+        write(folder.path(), &[("cert.pem", &certificate), ("key.pem", &key)]);
+        let flags = ["--grpc-server-ssl", "--grpc-server-cert", "cert.pem", "--grpc-server-key", "key.pem"];
+        let process = Process::start(folder.path(), &[&["--no-p4"][..], &flags].concat());
+        primary(&process.address, tls(&authority)).await.unwrap();
+        primary(&process.address, tls(&stranger)).await.unwrap_err();
+        Client::connect(&process.address, options(2)).await.unwrap_err();
+        assert_eq!(process.end(Signal::SIGTERM).status.code(), Some(0));
+    });
 }
 
-#[test]
-fn a_certificate_that_cant_be_used_is_refused() {
+pub fn mutual_tls_by_flags() {
+    on_tokio(async {
+        let (authority, clients, stranger) = (Authority::new(), Authority::new(), Authority::new());
+        let folder = tempfile::tempdir().unwrap();
+        let (certificate, key) = authority.certify("localhost");
+        let ca = clients.pem();
+        write(folder.path(), &[("cert.pem", &certificate), ("key.pem", &key), ("ca.pem", &ca)]);
+        let server = ["--grpc-server-ssl", "--grpc-server-cert", "cert.pem", "--grpc-server-key", "key.pem"];
+        let client = ["--grpc-server-with-client-auth", "--grpc-server-cacert", "ca.pem"];
+        let process = Process::start(folder.path(), &[&["--no-p4"][..], &server, &client].concat());
+        let with = |certifier: &Authority| {
+            let (certificate, key) = certifier.certify("controller");
+            tls(&authority).identity(Identity::from_pem(certificate, key))
+        };
+        primary(&process.address, with(&clients)).await.unwrap();
+        primary(&process.address, with(&stranger)).await.unwrap_err();
+        primary(&process.address, tls(&authority)).await.unwrap_err();
+    });
+}
+
+pub fn a_certificate_that_cant_be_used_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), &[("cert.pem", "nonsense"), ("key.pem", "nonsense")]);
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();

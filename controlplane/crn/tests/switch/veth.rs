@@ -5,38 +5,17 @@ use p4runtime::bytes::encode;
 use p4runtime::client::Event;
 use p4runtime::p4::v1::{PacketMetadata, PacketOut};
 
-use crate::entries::{dscp, index, packet, push, route, route_to_any};
+use crate::bed::{Bed, in_a_thread};
+use crate::entries::{packet, route, route_to_any};
 use crate::files::recorded;
-use crate::process::{CPU_PORT, Process, text};
-use crate::wires::{Wires, can_be_made, set_link};
+use crate::process::{CPU_PORT, text};
+use crate::wires::set_link;
 
-/// A namespace belongs to a thread: each test has its own.
-fn in_a_thread(test: &'static str, body: impl FnOnce() + Send + 'static) {
-    if can_be_made(test) {
-        std::thread::spawn(body).join().unwrap();
-    }
-}
-
-/// Its thread is in the namespace of the one that makes it.
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
-}
-
-#[test]
-fn a_controller_makes_it_a_router_and_packets_pass() {
-    in_a_thread("a_controller_makes_it_a_router_and_packets_pass", || {
-        let wires = Wires::new(2);
-        let tokio = runtime();
-        let folder = tempfile::tempdir().unwrap();
-        let arguments = ["--no-p4", "-i", "1@s1", "-i", "2@s2", "--cpu-port", "509", "--pcap", "."];
-        let process = Process::start(folder.path(), &arguments);
-        let index = index();
-        let mut client = tokio.block_on(process.client(1));
-        tokio.block_on(async {
-            push(&mut client).await;
-            let updates = [vec![dscp(&index, 0, 1)], route(&index, 1, 1), route(&index, 2, 2)].concat();
-            client.write(updates).await.unwrap();
-        });
+pub fn a_controller_makes_it_a_router_and_packets_pass() {
+    in_a_thread(|| {
+        let mut bed = Bed::new(2, &["--cpu-port", "509", "--pcap", "."]);
+        bed.write([route(&bed.index, 1, 1), route(&bed.index, 2, 2)].concat());
+        let Bed { wires, process, folder, .. } = bed;
 
         wires.send(1, &packet(1, 2, None, 0xaa));
         let came = wires.receive(2);
@@ -73,20 +52,11 @@ fn a_controller_makes_it_a_router_and_packets_pass() {
     });
 }
 
-#[test]
-fn packets_go_to_the_controller_and_come_from_it() {
-    in_a_thread("packets_go_to_the_controller_and_come_from_it", || {
-        let wires = Wires::new(1);
-        let tokio = runtime();
-        let folder = tempfile::tempdir().unwrap();
-        let process = Process::start(folder.path(), &["--no-p4", "-i", "1@s1", "--cpu-port", "509"]);
-        let index = index();
-        let mut client = tokio.block_on(process.client(1));
-        tokio.block_on(async {
-            push(&mut client).await;
-            let updates = [vec![dscp(&index, 0, 1)], route(&index, 99, CPU_PORT)].concat();
-            client.write(updates).await.unwrap();
-        });
+pub fn packets_go_to_the_controller_and_come_from_it() {
+    in_a_thread(|| {
+        let mut bed = Bed::new(1, &["--cpu-port", "509"]);
+        bed.write([route(&bed.index, 99, CPU_PORT)].concat());
+        let Bed { wires, process, tokio, index, mut client, .. } = bed;
         wires.send(1, &packet(1, 99, None, 0xdd));
         let packet_in = tokio.block_on(async {
             loop {
@@ -115,22 +85,11 @@ fn packets_go_to_the_controller_and_come_from_it() {
 }
 
 /// A rate holds packets in the queue, and a depth bounds how many.
-#[test]
-fn a_full_queue_drops_and_counts() {
-    in_a_thread("a_full_queue_drops_and_counts", || {
-        let wires = Wires::new(2);
-        let tokio = runtime();
-        let folder = tempfile::tempdir().unwrap();
-        let queues = ["--queue-rate", "2=1", "--queue-depth", "2=3"];
-        let arguments = [&["--no-p4", "-i", "1@s1", "-i", "2@s2"][..], &queues].concat();
-        let process = Process::start(folder.path(), &arguments);
-        let index = index();
-        let mut client = tokio.block_on(process.client(1));
-        tokio.block_on(async {
-            push(&mut client).await;
-            let updates = [vec![dscp(&index, 0, 1)], route(&index, 1, 1), route(&index, 2, 2)].concat();
-            client.write(updates).await.unwrap();
-        });
+pub fn a_full_queue_drops_and_counts() {
+    in_a_thread(|| {
+        let mut bed = Bed::new(2, &["--queue-rate", "2=1", "--queue-depth", "2=3"]);
+        bed.write([route(&bed.index, 1, 1), route(&bed.index, 2, 2)].concat());
+        let Bed { wires, process, .. } = bed;
         // One a second: the first leaves at once, three wait, the rest is dropped, if all come within the second.
         for mark in 0..50 {
             wires.send(1, &packet(1, 2, None, mark));
@@ -148,21 +107,11 @@ fn a_full_queue_drops_and_counts() {
 }
 
 /// P4Runtime, Action Profile Group: a member is left out while the port it watches is down.
-#[test]
-fn a_group_leaves_out_a_port_whose_link_is_down() {
-    in_a_thread("a_group_leaves_out_a_port_whose_link_is_down", || {
-        let wires = Wires::new(3);
-        let tokio = runtime();
-        let folder = tempfile::tempdir().unwrap();
-        let arguments = ["--no-p4", "-i", "1@s1", "-i", "2@s2", "-i", "3@s3"];
-        let process = Process::start(folder.path(), &arguments);
-        let index = index();
-        let mut client = tokio.block_on(process.client(1));
-        tokio.block_on(async {
-            push(&mut client).await;
-            let routes = [route(&index, 1, 1), route_to_any(&index, 9, &[2, 3])].concat();
-            client.write([vec![dscp(&index, 0, 1)], routes].concat()).await.unwrap();
-        });
+pub fn a_group_leaves_out_a_port_whose_link_is_down() {
+    in_a_thread(|| {
+        let mut bed = Bed::new(3, &[]);
+        bed.write([route(&bed.index, 1, 1), route_to_any(&bed.index, 9, &[2, 3])].concat());
+        let Bed { wires, process, .. } = bed;
         // One flow, that of its source port: it goes to one of the two.
         wires.send(1, &packet(1, 9, None, 0));
         let (used, other) = loop {

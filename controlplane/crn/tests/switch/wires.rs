@@ -19,13 +19,10 @@ pub struct Wires {
     _hosts_namespace: File,
 }
 
-/// Whether namespaces can be made here; says so if not.
-pub fn can_be_made(test: &str) -> bool {
+/// What is missing for namespaces of a test's own.
+pub fn without_namespaces() -> Option<&'static str> {
     let able = nix::unistd::geteuid().is_root() && Command::new("ip").arg("-V").output().is_ok();
-    if !able {
-        println!("absent: {test} (needs root and iproute2)");
-    }
-    able
+    (!able).then_some("root or iproute2")
 }
 
 impl Wires {

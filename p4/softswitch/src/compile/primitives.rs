@@ -4,6 +4,7 @@ use crate::num::size32;
 use serde_json::Value as Json;
 
 use super::Context;
+use super::assign::{assign_all, assign_header, assign_variable};
 use crate::builder::Builder;
 use crate::control::ActionInfo;
 use crate::expr::{Ex, HeaderRef, Node, Place, Reader, hex};
@@ -364,46 +365,6 @@ fn read_register(
         return Ok(());
     }
     result(builder, place, |_, d| Extern::RegisterRead { d, limbs, bits, signed: false, register, index })
-}
-
-fn assign_variable(builder: &mut Builder, dst: &Place, src: &Place) -> Result<(), LoadError> {
-    if !dst.variable || !src.variable || dst.index.is_some() || src.index.is_some() || dst.width != src.width
-    {
-        return Err(LoadError::new("", "assign_VL needs two variable fields of one size"));
-    }
-    builder.emit(Op::CopyN { d: dst.base - 1, a: src.base - 1, n: size32(src.limbs() + 1) });
-    Ok(())
-}
-
-fn assign_header(
-    context: &Context,
-    builder: &mut Builder,
-    dst: HeaderRef,
-    src: HeaderRef,
-) -> Result<(), LoadError> {
-    let kind = |h: &HeaderRef| context.layout.headers[h.headers[0]].type_id;
-    if kind(&dst) != kind(&src) {
-        return Err(LoadError::new("", "headers of different types"));
-    }
-    let (dst, src) = (header_sel(builder, dst)?, header_sel(builder, src)?);
-    builder.call(Extern::AssignHeader { dst, src });
-    Ok(())
-}
-
-fn assign_all(
-    context: &Context,
-    builder: &mut Builder,
-    dst: &[usize],
-    src: &[usize],
-) -> Result<(), LoadError> {
-    if dst.len() != src.len() {
-        return Err(LoadError::new("", "stacks of different sizes"));
-    }
-    for (&d, &s) in dst.iter().zip(src) {
-        let fixed = |h| HeaderRef { headers: vec![h], index: None };
-        assign_header(context, builder, fixed(d), fixed(s))?;
-    }
-    Ok(())
 }
 
 fn mark_to_drop(context: &Context, builder: &mut Builder, h: &HeaderRef) -> Result<(), LoadError> {

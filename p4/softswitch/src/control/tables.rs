@@ -1,17 +1,16 @@
 //! Tables.
 
 use super::{
-    ActionId, ControlError, CounterValue, EntryAction, EntryHandle, KeyMatch, MeterConfig, NewEntry,
-    ProfileId, TableEntry, TableId, TableInfo,
+    ActionId, ControlError, CounterValue, EntryAction, EntryHandle, KeyMatch, NewEntry, ProfileId,
+    TableEntry, TableId, TableInfo,
 };
 use crate::Switch;
-use crate::meter::Meter;
 use crate::table::{Bound, Entry, Table, compile_key, key_matches};
 
 /// Tables: entries, default actions, direct counters and meters, idle timeouts.
 #[expect(clippy::needless_pass_by_value, reason = "callers give away what they make for the call")]
 impl Switch {
-    fn table_info(&self, table: TableId) -> Result<&TableInfo, ControlError> {
+    pub(super) fn table_info(&self, table: TableId) -> Result<&TableInfo, ControlError> {
         let info = self.program.tables().get(table.0);
         info.ok_or(ControlError::UnknownIndex { what: "table", index: table.0 })
     }
@@ -235,12 +234,16 @@ impl Switch {
         }
     }
 
-    fn entry(&self, table: TableId, handle: EntryHandle) -> Result<&Entry, ControlError> {
+    pub(super) fn entry(&self, table: TableId, handle: EntryHandle) -> Result<&Entry, ControlError> {
         let slot = self.entry_slot(table, handle)?;
         self.state.tables[table.0].at(slot).ok_or(ControlError::NotFound { what: "entry", id: handle.0 })
     }
 
-    fn entry_mut(&mut self, table: TableId, handle: EntryHandle) -> Result<&mut Entry, ControlError> {
+    pub(super) fn entry_mut(
+        &mut self,
+        table: TableId,
+        handle: EntryHandle,
+    ) -> Result<&mut Entry, ControlError> {
         let slot = self.entry_slot(table, handle)?;
         self.state.tables[table.0].at_mut(slot).ok_or(ControlError::NotFound { what: "entry", id: handle.0 })
     }
@@ -252,6 +255,15 @@ impl Switch {
     pub fn table_entry(&self, table: TableId, handle: EntryHandle) -> Result<TableEntry, ControlError> {
         let info = self.table_info(table)?;
         Ok(self.read_entry(info, self.entry(table, handle)?))
+    }
+
+    /// The handles of all entries, in no order.
+    ///
+    /// # Errors
+    /// Unknown table.
+    pub fn table_handles(&self, table: TableId) -> Result<Vec<EntryHandle>, ControlError> {
+        self.table_info(table)?;
+        Ok(self.state.tables[table.0].entries().map(|e| EntryHandle(e.handle)).collect())
     }
 
     /// Reads all entries, in the order of their handles.
@@ -318,85 +330,5 @@ impl Switch {
             self.count_use(table, old, false);
         }
         Ok(())
-    }
-
-    /// Reads an entry's direct counter.
-    ///
-    /// # Errors
-    /// No such entry, or the table isn't counted.
-    pub fn direct_counter(&self, table: TableId, handle: EntryHandle) -> Result<CounterValue, ControlError> {
-        let info = self.table_info(table)?;
-        if !info.direct_counter {
-            return Err(ControlError::Unsupported(format!("table {} has no direct counter", info.name)));
-        }
-        Ok(self.entry(table, handle)?.counter)
-    }
-
-    /// Sets an entry's direct counter.
-    ///
-    /// # Errors
-    /// No such entry, or the table isn't counted.
-    pub fn set_direct_counter(
-        &mut self,
-        table: TableId,
-        handle: EntryHandle,
-        value: CounterValue,
-    ) -> Result<(), ControlError> {
-        self.direct_counter(table, handle)?;
-        self.entry_mut(table, handle)?.counter = value;
-        Ok(())
-    }
-
-    /// Reads an entry's direct meter; `None`: not configured, every packet is green.
-    ///
-    /// # Errors
-    /// No such entry, or the table isn't metered.
-    pub fn direct_meter(
-        &self,
-        table: TableId,
-        handle: EntryHandle,
-    ) -> Result<Option<MeterConfig>, ControlError> {
-        let info = self.table_info(table)?;
-        if !info.direct_meter {
-            return Err(ControlError::Unsupported(format!("table {} has no direct meter", info.name)));
-        }
-        Ok(self.entry(table, handle)?.meter.as_ref().map(|m| m.config()))
-    }
-
-    /// Configures an entry's direct meter; `None` switches it off.
-    ///
-    /// # Errors
-    /// No such entry, the table isn't metered, or the peak rate is below the committed rate.
-    pub fn set_direct_meter(
-        &mut self,
-        table: TableId,
-        handle: EntryHandle,
-        config: Option<MeterConfig>,
-    ) -> Result<(), ControlError> {
-        self.direct_meter(table, handle)?;
-        let made = config.map(Meter::new).transpose()?;
-        self.entry_mut(table, handle)?.meter = made.map(Box::new);
-        Ok(())
-    }
-
-    /// Entries whose idle timeout has passed at `now_ns`; each is reported again after every further timeout without a
-    /// hit (P4Runtime, Idle-timeout). Costs nothing while no entry can be idle.
-    pub fn poll_idle(&mut self, now_ns: u64) -> Vec<(TableId, EntryHandle)> {
-        let mut idle = Vec::new();
-        for (t, table) in self.state.tables.iter_mut().enumerate() {
-            if table.idle_entries == 0 || now_ns < table.next_idle_ns {
-                continue;
-            }
-            let mut next = u64::MAX;
-            for e in table.entries_mut().filter(|e| e.idle_timeout_ns != 0) {
-                if now_ns >= e.idle_at_ns() {
-                    e.idle_reported_ns = now_ns;
-                    idle.push((TableId(t), EntryHandle(e.handle)));
-                }
-                next = next.min(e.idle_at_ns());
-            }
-            table.next_idle_ns = next;
-        }
-        idle
     }
 }

@@ -15,6 +15,8 @@ mod convert;
 mod device;
 mod digests;
 mod fault;
+#[cfg(feature = "grpc")]
+pub(crate) mod large_read;
 mod packets;
 mod pipeline;
 mod profiles;

@@ -92,7 +92,7 @@ impl Device {
 
     /// An entry's message, with the direct resources that the request has.
     #[expect(deprecated, reason = "controller_metadata is given back to clients that still use it")]
-    fn entry_message(
+    pub(super) fn entry_message(
         &self,
         table: &Table,
         bound: &BoundTable,
@@ -241,7 +241,7 @@ fn key_only(entry: TableEntry) -> TableEntry {
 }
 
 /// The components that a request gives, in canonical form: only entries that have them are wanted.
-fn wanted_components(table: &Table, filter: &TableEntry) -> Result<Vec<FieldMatch>, Fault> {
+pub(super) fn wanted_components(table: &Table, filter: &TableEntry) -> Result<Vec<FieldMatch>, Fault> {
     filter
         .r#match
         .iter()
@@ -256,7 +256,7 @@ fn wanted_components(table: &Table, filter: &TableEntry) -> Result<Vec<FieldMatc
 }
 
 #[expect(deprecated, reason = "controller_metadata filters for clients that still use it")]
-fn matches(entry: &TableEntry, filter: &TableEntry, wanted: &[FieldMatch]) -> bool {
+pub(super) fn matches(entry: &TableEntry, filter: &TableEntry, wanted: &[FieldMatch]) -> bool {
     wanted.iter().all(|component| entry.r#match.contains(component))
         && (filter.priority == 0 || filter.priority == entry.priority)
         && (filter.action.is_none() || filter.action == entry.action)
@@ -265,7 +265,7 @@ fn matches(entry: &TableEntry, filter: &TableEntry, wanted: &[FieldMatch]) -> bo
 }
 
 /// Orders keys by their components' values, first component first.
-fn compare(a: &[KeyMatch], b: &[KeyMatch]) -> std::cmp::Ordering {
+pub(super) fn compare(a: &[KeyMatch], b: &[KeyMatch]) -> std::cmp::Ordering {
     fn rank(component: &KeyMatch) -> [(usize, &[u8]); 2] {
         const NOTHING: (usize, &[u8]) = (0, &[]);
         match component {

@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "clippy knows helpers of tests not as tests")]
 
 mod arbitration;
-mod conformance;
 mod entities;
 #[cfg(feature = "grpc")]
 mod grpc;

@@ -1,5 +1,7 @@
 //! p4c's own v1model samples with their packet tests: what BMv2 does with them, this switch does.
 
+mod binding;
+
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -24,7 +26,7 @@ fn check(json: &Path) -> Result<(), String> {
     Err(report.failures.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
-/// One trial a program; without the folder one that says so and counts as ignored, not as passed.
+/// Two trials a program; without the folder one that says so and counts as ignored, not as passed.
 fn trials() -> Vec<Trial> {
     let Some(folder) = folder() else {
         let absent =
@@ -38,11 +40,14 @@ fn trials() -> Vec<Trial> {
         .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
         .collect();
     programs.sort();
-    let trial = |json: PathBuf| {
+    let trials = |json: PathBuf| {
         let name = json.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Trial::test(name, move || check(&json).map_err(Failed::from)).with_kind("conformance")
+        let bound = json.clone();
+        let packets = Trial::test(name.clone(), move || check(&json).map_err(Failed::from));
+        let binding = Trial::test(name, move || binding::check(&bound).map_err(Failed::from));
+        [packets.with_kind("conformance"), binding.with_kind("P4Runtime")]
     };
-    programs.into_iter().map(trial).collect()
+    programs.into_iter().flat_map(trials).collect()
 }
 
 fn main() {
