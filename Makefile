@@ -5,13 +5,14 @@ TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
 CRN = $(CARGO) run --locked --quiet -p crn --
 FIGURES = target/figures
 
-.PHONY: help run test bench loom soak bmv2-tests lint docs generate check-generated figures p4 clean
+.PHONY: help run test bench loom soak bmv2-tests differential lint docs generate check-generated figures p4 clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
 	@echo "make test             all tests that need nothing but Rust; those for absent targets are listed as absent"
 	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
-	@echo "make bench            speed of the controller at scale, of RDCC's receiver, of the codes beside ISA-L, and of softswitch"
+	@echo "make differential     100,000 random packets through BMv2 and softswitch at once (minutes; as root)"
+	@echo "make bench            speed of the controller at scale, of RDCC's receiver, of the codes beside ISA-L, and of softswitch beside BMv2"
 	@echo "make soak             10^8 packets through softswitch without a single allocation; 10^8 steps of RDCC's machines (minutes)"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
@@ -28,6 +29,11 @@ test:
 bmv2-tests:
 	$(CARGO) test --locked -p bmv2-tests --no-fail-fast
 
+# 10^5 random packets and as many bursts as the tests have, through the real switch and softswitch at once (as root).
+differential:
+	$(CARGO) run --locked -p bmv2-tests --bin differential -- --rounds 100000 crn
+	$(CARGO) run --locked -p bmv2-tests --bin differential -- --rounds 100 crn-bursts
+
 # Every order of threads at the counts of admission, in a target directory of its own: other flags build everything anew.
 loom:
 	RUSTFLAGS="--cfg admission_loom" $(CARGO) test --locked --release -p admission --lib --target-dir target/loom loom
@@ -39,6 +45,7 @@ bench:
 	$(CARGO) run --locked --release -p admission --features enabled --example least
 	$(CARGO) run --locked --release -p crem --example isal
 	$(CARGO) run --locked --release -p softswitch --example bench
+	$(CARGO) run --locked --release -p bmv2-tests --bin speed
 
 soak:
 	ALLOCATION_PACKETS=100000000 $(CARGO) test --locked --release -p softswitch --test allocations

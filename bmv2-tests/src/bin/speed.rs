@@ -87,7 +87,7 @@ fn rate_of(
     if times.len() != packets {
         return Err(format!("{name}: {} of {packets} packets left", times.len()).into());
     }
-    Ok((packets - 1) as f64 / (*last - *first).as_secs_f64())
+    Ok((packets - 1) as f64 / last.saturating_sub(*first).as_secs_f64())
 }
 
 fn times(path: &Path) -> Result<Vec<Duration>, Fault> {

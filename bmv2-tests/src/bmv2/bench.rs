@@ -25,15 +25,17 @@ pub fn target_arguments() -> Vec<String> {
     process::target_arguments(true)
 }
 
-/// Gives a switch in this thread's namespace program, entries, rates and depths; the controller's connection has a
-/// runtime of its own and ends with it.
+/// A controller's connection to a switch; ends with this value.
+pub struct Control {
+    runtime: Runtime,
+    controller: Controller,
+}
+
+/// Gives a switch in this thread's namespace program, entries, rates and depths.
 ///
 /// # Errors
 /// It doesn't serve, or refuses something.
-pub fn set_up(
-    program: &Program,
-    setup: &Setup,
-) -> Result<(Runtime, Controller), TargetError> {
+pub fn set_up(program: &Program, setup: &Setup) -> Result<Control, TargetError> {
     let runtime = Builder::new_current_thread()
         .enable_all()
         .build()
@@ -42,14 +44,13 @@ pub fn set_up(
     if !setup.ports.is_empty() {
         process::set_queues(&setup.ports)?;
     }
-    Ok((runtime, controller))
+    Ok(Control { runtime, controller })
 }
 
 /// A switch with a program, and wires to its ports, in this thread's network namespace.
 pub struct Bench {
     wires: Wires,
-    runtime: Runtime,
-    controller: Controller,
+    control: Control,
     process: Process,
     began: Instant,
 }
@@ -62,21 +63,19 @@ impl Bench {
     pub fn start(program: &Program, ports: &[u16]) -> Result<Bench, TargetError> {
         let wires = Wires::new(ports)?;
         let process = Process::start(ports, None)?;
-        let (runtime, controller) = set_up(program, &Setup::default())
+        let control = set_up(program, &Setup::default())
             .map_err(|error| TargetError::switch(&process.last_words(), &error))?;
-        Ok(Bench { wires, runtime, controller, process, began: Instant::now() })
+        Ok(Bench { wires, control, process, began: Instant::now() })
     }
 
     /// Writes updates and says which were refused, and why.
     ///
     /// # Errors
     /// The Write failed as a whole.
-    pub fn write(
-        &mut self,
-        updates: Vec<Update>,
-    ) -> Result<Vec<Option<String>>, TargetError> {
+    pub fn write(&mut self, updates: Vec<Update>) -> Result<Vec<Option<String>>, TargetError> {
         let of = updates.len();
-        refused(of, self.runtime.block_on(self.controller.apply(updates)))
+        let Control { runtime, controller } = &mut self.control;
+        refused(of, runtime.block_on(controller.apply(updates)))
     }
 
     /// Sets rates and depths.

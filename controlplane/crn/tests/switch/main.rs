@@ -43,6 +43,7 @@ fn main() {
         tls::tls_by_flags,
         tls::mutual_tls_by_flags,
         tls::a_certificate_that_cant_be_used_is_refused,
+        tls::the_topology_says_how_a_switch_is_recognised,
     ]);
     all.extend(trials![refusals::without_setpriv(); refusals::without_permission_it_says_which_is_needed]);
     all.extend(trials![wires::without_namespaces();

@@ -113,8 +113,7 @@ pub fn a_certificate_that_cant_be_used_is_refused() {
 }
 
 /// What an operator writes into the topology: `plan`, `apply` and `status` reach a switch that asks for a certificate.
-#[test]
-fn the_topology_says_how_a_switch_is_recognised() {
+pub fn the_topology_says_how_a_switch_is_recognised() {
     let (authority, clients) = (Authority::new(), Authority::new());
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = authority.certify("switch.example");

@@ -58,9 +58,9 @@ fn filled(keys: &[(&str, &str, &str)], entries: u32, key: fn(u32) -> Vec<KeyMatc
     Ok(switch)
 }
 
-/// Different for every `i`, in no order.
+/// The high 24 bits are different for every `i` below 2^24, and in no order.
 fn spread(i: u32) -> u32 {
-    (i << 8).wrapping_mul(0x9E37_79B1) ^ i
+    i.wrapping_mul(0x9E_3779) << 8
 }
 
 fn packet(i: u32) -> Vec<u8> {
