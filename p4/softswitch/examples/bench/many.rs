@@ -22,7 +22,7 @@ pub fn bench(crn: &Crn) -> Result<(), Fault> {
             }
         }
     }
-    let mpps = f64::from(passes) * 500.0 / (on_processor()? - start).as_secs_f64() / 1e6;
+    let mpps = f64::from(passes) * 500.0 / (on_processor()? - start) / 1e6;
     println!("{SWITCHES} switches with normal entries by turns, 64 octets: {mpps:.2} Mpps");
     let each = |octets: usize| octets.saturating_sub(before) / SWITCHES / 1024;
     println!("  memory of each, KiB: {} with its entries, {} after packets", each(idle), each(resident()?));
