@@ -54,7 +54,7 @@ pub struct Switch {
 /// How a port differs from the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortOptions {
-    /// Profile of its data queues; none: [`Topology::data_profile`].
+    /// Profile of its data queues; none: [`super::Topology::data_profile`].
     pub profile: Option<String>,
     /// How far it is believed.
     pub trust: Trust,
@@ -135,7 +135,7 @@ pub enum Trust {
 pub struct Peer {
     /// Who is there.
     pub node: PeerNode,
-    /// Index into [`Topology::links`].
+    /// Index into [`super::Topology::links`].
     pub link: usize,
 }
 
