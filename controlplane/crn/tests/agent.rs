@@ -6,6 +6,8 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use nix::sys::signal::{Signal, kill};
@@ -104,7 +106,15 @@ impl Network {
         let mut command = self.command(n, env!("CARGO_BIN_EXE_crn"), arguments);
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let reader = BufReader::new(child.stdout.take().unwrap());
+        let (told, stdout) = mpsc::channel();
+        thread::spawn(move || {
+            for line in reader.lines().map_while(Result::ok) {
+                if told.send(line + "\n").is_err() {
+                    return;
+                }
+            }
+        });
         Running { child, stdout }
     }
 }
@@ -120,20 +130,18 @@ impl Drop for Network {
 /// A process; killed with this value. `ip netns exec` becomes the program, so that signals reach it.
 struct Running {
     child: Child,
-    stdout: BufReader<std::process::ChildStdout>,
+    /// Its lines as they come: one that nobody reads would block the process once the pipe is full.
+    stdout: mpsc::Receiver<String>,
 }
 
 impl Running {
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
-        line
+    fn line(&self) -> String {
+        self.stdout.recv().unwrap_or_default()
     }
 
     /// What it printed (from where reading stopped) until it ended, on standard output and on standard error.
     fn wait(mut self) -> (Option<i32>, String, String) {
-        let mut said = String::new();
-        self.stdout.read_to_string(&mut said).unwrap();
+        let said = self.stdout.iter().collect();
         let mut error = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
         (self.child.wait().unwrap().code(), said, error)
@@ -156,7 +164,7 @@ fn switch(network: &Network, topology: &Path) -> Running {
     let ports =
         ["-i", "1@s1", "-i", "2@s2", "-i", "3@s3", "--queue-rate", PORT_RATE, "--queue-depth", "3000"];
     let rest = ["--device-id", "3", "--grpc-server-addr", "127.0.0.1:9559"];
-    let mut switch = network.crn(0, &[&["switch", "--no-p4"][..], &ports, &rest].concat());
+    let switch = network.crn(0, &[&["switch", "--no-p4"][..], &ports, &rest].concat());
     assert!(switch.line().starts_with("P4Runtime on "));
     let (code, _, error) =
         network.crn(0, &["apply", topology.to_str().unwrap(), "--at", "s1=127.0.0.1:9559"]).wait();
@@ -185,7 +193,7 @@ fn reports_arrive_and_grants_fall() -> Result<(), Failed> {
         let host = format!("h{n}");
         network.crn(n, &[&["agent", kind, file, "--host", &host, "--json"], more].concat())
     };
-    let mut receiver = agent(3, "rdcc-receiver", &[TOLD, &["--grants"]].concat());
+    let receiver = agent(3, "rdcc-receiver", &[TOLD, &["--grants"]].concat());
     let started: Value = serde_json::from_str(&receiver.line())?;
     assert_eq!(started["event"], "started");
     let senders = [1, 2].map(|n| agent(n, "rdcc-sender", &[]));
