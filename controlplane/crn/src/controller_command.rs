@@ -13,7 +13,7 @@ use controller::client::{Event, GrpcClient};
 use controller::keeper::{Keeper, Rhythm, Settled};
 use controller::machine::{Controller, ControllerEvent, State, next_event, pump};
 use controller::topology::{self, Topology, TopologyErrors};
-use miette::{Context as _, IntoDiagnostic as _, Result};
+use miette::{IntoDiagnostic as _, Result};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 use wire::units::Nanos;
@@ -102,13 +102,12 @@ pub fn run(args: &Args) -> Result<()> {
         let health = SharedHealth::default();
         let metrics = Arc::new(Metrics::new());
         if let Some(address) = args.listen {
-            let listener = tokio::net::TcpListener::bind(address)
-                .await
-                .into_diagnostic()
-                .wrap_err_with(|| format!("can't listen at {address}"))?;
+            let listener = crate::http::listen(address).await?;
             let address = listener.local_addr().into_diagnostic()?;
             info!(%address, "serving /metrics and /healthz");
-            tokio::spawn(http::serve(listener, Arc::clone(&metrics), Arc::clone(&health)));
+            let (metrics, health) = (Arc::clone(&metrics), Arc::clone(&health));
+            let answer = move |request: &_| http::answer(request, &metrics, &health);
+            tokio::spawn(crate::http::serve(listener, answer));
         }
         let file = Settled::new(content.unwrap_or_default());
         let mut daemon = Daemon {

@@ -8,6 +8,7 @@ mod bmv2_queues;
 mod controller_command;
 mod decode;
 mod graph;
+mod http;
 mod inspect;
 mod output;
 mod plan;

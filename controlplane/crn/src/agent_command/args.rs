@@ -162,7 +162,8 @@ pub struct Size(Octets);
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub Nanos);
 
-fn quantity<U: topology::Unit>(text: &str) -> Result<u64, String> {
+/// Reads a quantity with its unit; the error says what would be right.
+pub fn quantity<U: topology::Unit>(text: &str) -> Result<u64, String> {
     let read = Quantity::<U>::parse(text).map(Quantity::get);
     read.map_err(|error| format!("{}; {}", error.message, error.hint))
 }

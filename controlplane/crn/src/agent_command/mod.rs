@@ -1,19 +1,18 @@
 //! `crn agent`: an endpoint of one host, on real sockets.
 
-mod args;
-mod http;
-mod print;
+pub mod args;
+mod metrics;
+pub mod print;
 
 use std::sync::{Arc, Mutex};
 
 use agent::rdcc::{Observer, Role, Settings, Workload, run as run_host};
 use clap::Subcommand;
 use controller::topology::Topology;
-use miette::{Context as _, IntoDiagnostic as _, Result, miette};
-use tokio::net::TcpListener;
+use miette::{IntoDiagnostic as _, Result, miette};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{output, scone_agent};
+use crate::{http, output, scone_agent};
 use args::{Common, Load};
 use print::Printer;
 
@@ -72,11 +71,9 @@ fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
     let summary = runtime.block_on(async {
         let shared = agent::rdcc::Shared::default();
         if let Some(address) = common.listen {
-            let listener = TcpListener::bind(address)
-                .await
-                .into_diagnostic()
-                .wrap_err_with(|| format!("can't listen at {address}"))?;
-            tokio::spawn(http::serve(listener, Arc::clone(&shared)));
+            let listener = http::listen(address).await?;
+            let shared = Arc::clone(&shared);
+            tokio::spawn(http::serve(listener, move |request| metrics::answer(request, &shared)));
         }
         let stop = interrupted()?;
         let observe: Observer = {

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use agent::rdcc::summary::Counters;
 use agent::rdcc::{Event, Summary};
+use serde::Serialize;
 use serde_json::{Value, json};
 use wire::units::Nanos;
 
@@ -20,6 +21,26 @@ pub fn with(printer: &Mutex<Printer>, print: impl FnOnce(&Printer) -> io::Result
     let _ = print(&printer.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
+/// Prints what happened at `now`: as a JSON object with the time in microseconds, or for people in the words of `told`.
+pub fn line<E: Serialize>(
+    json: bool,
+    now: Nanos,
+    event: &E,
+    told: impl FnOnce(&E) -> String,
+) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    if json {
+        let mut value = serde_json::to_value(event)?;
+        if let Value::Object(fields) = &mut value {
+            fields.insert("at".to_owned(), json!(now.0 as f64 / 1000.0));
+        }
+        writeln!(out, "{value}")?;
+    } else {
+        writeln!(out, "{:>12.6} s  {}", now.0 as f64 / 1e9, told(event))?;
+    }
+    out.flush()
+}
+
 impl Printer {
     /// `grants`: whether every grant is printed too.
     pub fn new(json: bool, grants: bool) -> Self {
@@ -31,17 +52,7 @@ impl Printer {
         if matches!(event, Event::Grant { .. }) && !self.grants {
             return Ok(());
         }
-        let mut out = io::stdout().lock();
-        if self.json {
-            let mut value = serde_json::to_value(event)?;
-            if let Value::Object(fields) = &mut value {
-                fields.insert("at".to_owned(), json!(now.0 as f64 / 1000.0));
-            }
-            writeln!(out, "{value}")?;
-        } else {
-            writeln!(out, "{:>12.6} s  {}", now.0 as f64 / 1e9, told(event))?;
-        }
-        out.flush()
+        line(self.json, now, event, told)
     }
 
     /// The figures at the end.

@@ -3,12 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use controller::machine::{CounterCell, State};
-use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::http::open_metrics;
 use crate::status;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -136,10 +137,7 @@ impl Metrics {
 
     /// All of them in `OpenMetrics` text.
     pub fn text(&self) -> String {
-        let mut out = String::new();
-        // Writing into a `String` doesn't fail.
-        let _ = text::encode(&mut out, &self.registry);
-        out
+        open_metrics(&self.registry)
     }
 }
 

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
-use controller::topology::{self, Quantity};
+use controller::topology;
 use scone::bound::Approach;
 use scone::gateway::{GatewayConfig, Remote, Site};
 use scone::sender::SenderConfig;
-use wire::units::{BitPerSec, MbitPerSec, Nanos};
+use wire::units::{BitPerSec, MbitPerSec};
+
+use crate::agent_command::args::{Time, quantity};
 
 /// What both agents take.
 #[derive(clap::Args)]
@@ -125,9 +127,6 @@ impl Gateway {
 /// A rate with its unit, in bit/s.
 #[derive(Clone, Copy, Debug)]
 struct Rate(u64);
-/// A duration with its unit.
-#[derive(Clone, Copy, Debug)]
-struct Time(Nanos);
 
 impl Rate {
     fn mbit(self) -> MbitPerSec {
@@ -135,22 +134,10 @@ impl Rate {
     }
 }
 
-fn quantity<U: topology::Unit>(text: &str) -> Result<u64, String> {
-    let read = Quantity::<U>::parse(text).map(Quantity::get);
-    read.map_err(|error| format!("{}; {}", error.message, error.hint))
-}
-
 impl FromStr for Rate {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         quantity::<topology::Bits>(text).map(Self)
-    }
-}
-
-impl FromStr for Time {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        quantity::<topology::Nanos>(text).map(|nanos| Self(Nanos(nanos)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `crn agent scone` and `crn agent scone-gateway`: rate advice on real sockets.
 
 mod args;
-mod http;
+mod metrics;
 mod print;
 
 use std::error::Error;
@@ -10,11 +10,11 @@ use std::net::{IpAddr, SocketAddrV4};
 use agent::driver::Machine;
 use agent::scone::{Advised, Event, GatewayAgent, Observer, Shaper, Shared, run as run_agent};
 use clap::Subcommand;
-use miette::{Context as _, IntoDiagnostic as _, Result};
-use tokio::net::TcpListener;
+use miette::{IntoDiagnostic as _, Result};
 use wire::units::Nanos;
 
 use crate::agent_command::interrupted;
+use crate::http;
 use args::{Advice, Common, Gateway};
 
 /// The agents.
@@ -62,11 +62,8 @@ fn drive<M: Machine, E: Error + Send + Sync + 'static>(
     let mut machine = make(observe, Shared::clone(&shared)).into_diagnostic()?;
     runtime.block_on(async {
         if let Some(address) = common.listen {
-            let listener = TcpListener::bind(address)
-                .await
-                .into_diagnostic()
-                .wrap_err_with(|| format!("can't listen at {address}"))?;
-            tokio::spawn(http::serve(listener, what, shared));
+            let listener = http::listen(address).await?;
+            tokio::spawn(http::serve(listener, move |request| metrics::answer(request, what, &shared)));
         }
         let stop = interrupted()?;
         let bound = SocketAddrV4::new(common.address, common.port);

@@ -1,28 +1,13 @@
 //! What SCONE's agents print: a line for everything that happens, for people or as JSON.
 
-use std::io::{self, Write as _};
-
 use agent::scone::Event;
-use serde_json::{Value, json};
 use wire::units::Nanos;
+
+use crate::agent_command::print::line;
 
 /// Prints to standard output. Whoever reads it may have gone: the agent goes on.
 pub fn event(json: bool, now: Nanos, event: &Event) {
-    let _ = written(json, now, event);
-}
-
-fn written(json: bool, now: Nanos, event: &Event) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    if json {
-        let mut value = serde_json::to_value(event)?;
-        if let Value::Object(fields) = &mut value {
-            fields.insert("at".to_owned(), json!(now.0 as f64 / 1000.0));
-        }
-        writeln!(out, "{value}")?;
-    } else {
-        writeln!(out, "{:>12.6} s  {}", now.0 as f64 / 1e9, told(event))?;
-    }
-    out.flush()
+    let _ = line(json, now, event, told);
 }
 
 fn told(event: &Event) -> String {
