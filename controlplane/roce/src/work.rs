@@ -109,6 +109,20 @@ impl WcStatus {
             Self::RemOpErr => "IBV_WC_REM_OP_ERR",
         }
     }
+
+    /// Its value in ibverbs' `enum ibv_wc_status`.
+    pub const fn number(self) -> u32 {
+        match self {
+            Self::Success => 0,
+            Self::LocLenErr => 1,
+            Self::WrFlushErr => 5,
+            Self::RemInvReqErr => 9,
+            Self::RemAccessErr => 10,
+            Self::RemOpErr => 11,
+            Self::RetryExcErr => 12,
+            Self::RnrRetryExcErr => 13,
+        }
+    }
 }
 
 impl fmt::Display for WcStatus {

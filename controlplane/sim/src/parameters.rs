@@ -1,11 +1,11 @@
-//! RDCC's parameters as the topology gives them.
+//! The endpoints' parameters as the topology gives them.
 
 use std::net::IpAddr;
 
 use controller::topology::Topology;
 use rdcc::receiver::{Hear, ReceiverConfig};
 use rdcc::sender::SenderConfig;
-use wire::units::{MbitPerSec, Nanos, Octets};
+use wire::units::{BitPerSec, MbitPerSec, Nanos, Octets};
 
 use crate::link::Link;
 use controller::topology::Scheme;
@@ -78,7 +78,13 @@ fn mbit(rate_bps: u64) -> MbitPerSec {
     MbitPerSec(u32::try_from(rate_bps / 1_000_000).unwrap_or(u32::MAX))
 }
 
-fn crn_addresses(topology: &Topology) -> Vec<IpAddr> {
+/// The lowest rate that is taken for honest advice, in the wire's unit; never 0.
+pub fn floor(bits_per_second: u64) -> MbitPerSec {
+    BitPerSec(bits_per_second).mbit_per_sec().max(MbitPerSec(1))
+}
+
+/// The switches' addresses, which reports may come from.
+pub fn crn_addresses(topology: &Topology) -> Vec<IpAddr> {
     topology.domain.crn_addresses.iter().map(|&address| address.into()).collect()
 }
 

@@ -207,7 +207,7 @@ impl World {
         let (ticket, slice, generation, rail) = posted.pop_front().unwrap();
         assert_eq!(slice, completion.wr_id);
         let permit = self.controller.attach(ticket);
-        let settled = permit.complete(number(completion.status), 0, Nanos(self.now));
+        let settled = permit.complete(completion.status.number(), 0, Nanos(self.now));
         if completion.status == WcStatus::Success {
             assert!(self.done.insert(slice), "a slice is done once");
             self.done_by_rail[rail] += 1;
@@ -256,18 +256,5 @@ impl World {
             next = next.min(self.next_receive);
         }
         self.now = next.max(self.now + 1);
-    }
-}
-
-fn number(status: WcStatus) -> u32 {
-    match status {
-        WcStatus::Success => 0,
-        WcStatus::LocLenErr => 1,
-        WcStatus::WrFlushErr => 5,
-        WcStatus::RemInvReqErr => 9,
-        WcStatus::RemAccessErr => 10,
-        WcStatus::RemOpErr => 11,
-        WcStatus::RetryExcErr => 12,
-        WcStatus::RnrRetryExcErr => 13,
     }
 }

@@ -13,12 +13,13 @@ use admission::{
     Verdict,
 };
 use controller::topology::Topology;
-use roce::{Completion, Endpoint, WcStatus};
+use roce::{Completion, Endpoint};
 use wire::rdcc::{Direction, FlowAddresses, Message};
 use wire::scone::SconeDatagram;
 use wire::units::{Micros, Nanos, Octets};
 
 use super::nic::Nic;
+use crate::parameters;
 use crate::run::RunError;
 
 /// What is posted at once: four packets, so that many senders' single slices don't fill a queue.
@@ -80,7 +81,7 @@ impl Admitted {
             routes: BTreeMap::new(),
             lines: BTreeMap::new(),
             posted: BTreeMap::new(),
-            trusted: topology.domain.crn_addresses.iter().map(|&address| address.into()).collect(),
+            trusted: parameters::crn_addresses(topology),
             rdcc_port: topology.domain.ports.rdcc,
             scone_port: topology.domain.ports.scone,
             epoch: Nanos(rtt),
@@ -116,7 +117,7 @@ impl Admitted {
         if let Some(ticket) = ticket {
             let permit = self.controller.attach(ticket);
             // Nobody asks for a task's evidence here.
-            let _ = permit.complete(status_number(completion.status), 0, now);
+            let _ = permit.complete(completion.status.number(), 0, now);
         }
     }
 
@@ -199,19 +200,5 @@ impl Admitted {
     /// The end of the epoch, while there is something to measure.
     pub fn poll_timeout(&self) -> Option<Nanos> {
         self.is_busy().then_some(self.next_tick)
-    }
-}
-
-/// The value of `ibv_wc_status`.
-fn status_number(status: WcStatus) -> u32 {
-    match status {
-        WcStatus::Success => 0,
-        WcStatus::LocLenErr => 1,
-        WcStatus::WrFlushErr => 5,
-        WcStatus::RemInvReqErr => 9,
-        WcStatus::RemAccessErr => 10,
-        WcStatus::RemOpErr => 11,
-        WcStatus::RetryExcErr => 12,
-        WcStatus::RnrRetryExcErr => 13,
     }
 }

@@ -15,6 +15,7 @@ use wire::scone::RateSignal;
 use wire::units::{BitPerSec, MbitPerSec, Nanos};
 
 use super::nic::Nic;
+use crate::parameters;
 use crate::run::RunError;
 
 /// The machines of a host.
@@ -57,17 +58,17 @@ impl Advised {
         let mut config = SenderConfig::new(BitPerSec(uplink.rate_bps));
         config.addresses = [address].into();
         let reports = &topology.domain.reports;
-        let floors = if scheme.takes_advice() {
+        let floor = if scheme.takes_advice() {
             // Whoever doesn't take advice trusts no element.
             let gateways = topology.hosts.values().filter(|host| host.gateway_for.is_some());
-            let switches = topology.domain.crn_addresses.iter().copied();
-            config.elements = switches.chain(gateways.map(|host| host.address)).map(IpAddr::from).collect();
-            reports.rate_advice
+            config.elements = parameters::crn_addresses(topology).into_iter().collect();
+            config.elements.extend(gateways.map(|host| IpAddr::from(host.address)));
+            reports.rate_advice.map(|(_, floor)| floor)
         } else {
-            reports.rate_signal.map(|(_, floor)| (0, floor))
+            reports.rate_signal.map(|(_, floor)| floor)
         };
-        if let Some((_, floor)) = floors {
-            config.floor = BitPerSec(floor).mbit_per_sec().max(MbitPerSec(1));
+        if let Some(floor) = floor {
+            config.floor = parameters::floor(floor);
         }
         approach(topology, &mut config.approach);
         let refused = |error: scone::sender::ConfigError| RunError::Parameters {

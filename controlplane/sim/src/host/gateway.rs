@@ -6,11 +6,12 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 
-use controller::topology::{Prefix, Topology, mapped};
+use controller::topology::{Prefix, Topology};
 use scone::gateway::{Gateway, GatewayConfig, Remote, Site};
-use wire::units::{BitPerSec, MbitPerSec, Nanos};
+use wire::units::Nanos;
 
 use super::nic::Nic;
+use crate::parameters;
 use crate::run::RunError;
 
 /// The machine on a host.
@@ -25,9 +26,9 @@ impl Gate {
     pub fn new(topology: &Topology, name: &str, served: Prefix) -> Result<Self, RunError> {
         let refused = |reason: String| RunError::Parameters { host: name.to_owned(), reason };
         let mut config = GatewayConfig::new(topology.domain.ports.scone);
-        config.elements = topology.domain.crn_addresses.iter().map(|&address| address.into()).collect();
+        config.elements = parameters::crn_addresses(topology).into_iter().collect();
         if let Some((_, floor)) = topology.domain.reports.rate_advice {
-            config.floor = BitPerSec(floor).mbit_per_sec().max(MbitPerSec(1));
+            config.floor = parameters::floor(floor);
         }
         if let Some(expiry) = topology.scone.expiry_ns {
             config.expiry = Nanos(expiry);
@@ -91,7 +92,7 @@ fn senders(topology: &Topology) -> BTreeSet<IpAddr> {
 fn site(topology: &Topology, prefix: Prefix) -> Result<Site, String> {
     let hosts = topology.hosts.values().filter(|host| host.gateway_for.is_none());
     let addresses = hosts.map(|host| IpAddr::from(host.address));
-    let senders = addresses.filter(|&address| prefix.contains(mapped(address))).collect();
+    let senders = addresses.filter(|&address| prefix.holds(address)).collect();
     let (address, length) = prefix.parts();
     let prefix = ipnet::IpNet::new(address, length).map_err(|error| error.to_string())?;
     Ok(Site { prefix, senders })
