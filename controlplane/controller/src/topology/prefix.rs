@@ -69,11 +69,6 @@ impl Prefix {
         u128::MAX.checked_shl(128 - u32::from(self.length())).unwrap_or(0)
     }
 
-    /// Whether an address, [`mapped`], is one of its.
-    pub fn contains(self, address: u128) -> bool {
-        address & self.mask() == self.bits()
-    }
-
     /// Its first address and its length as they are written.
     pub const fn parts(self) -> (IpAddr, u8) {
         (self.address, self.length)

@@ -1,7 +1,7 @@
 //! SCONE: gateways serve addresses of their own, and senders follow advice in steps.
 
 use super::super::decode::{Located, Named, Problems};
-use super::super::{Prefix, Problem, SconeParams, Span, Time, mapped, raw};
+use super::super::{Prefix, Problem, SconeParams, Span, Time, raw};
 use super::nodes::Nodes;
 
 pub(super) fn check(hosts: &Named<raw::Host>, nodes: &Nodes, problems: &mut Problems) {
@@ -9,7 +9,7 @@ pub(super) fn check(hosts: &Named<raw::Host>, nodes: &Nodes, problems: &mut Prob
     for (name, raw) in &hosts.0 {
         let Some(given) = raw.as_ref().and_then(|raw| raw.gateway_for.as_ref()) else { continue };
         let prefix = given.value.0;
-        if let Some((other, span)) = seen.iter().find(|(other, _)| overlap(*other, prefix)) {
+        if let Some((other, span)) = seen.iter().find(|(other, _)| other.overlaps(prefix)) {
             problems.push(
                 Problem::error("topology::gateway_for", format!("{prefix} and {other} overlap"))
                     .at(given.span, "served here")
@@ -18,7 +18,7 @@ pub(super) fn check(hosts: &Named<raw::Host>, nodes: &Nodes, problems: &mut Prob
             );
         }
         let serves = |(other, host): (&String, &super::super::Host)| {
-            *other != name.value && prefix.contains(mapped(host.address.into()))
+            *other != name.value && prefix.holds(host.address.into())
         };
         if !nodes.hosts.iter().any(serves) {
             problems.push(
@@ -51,8 +51,4 @@ pub(super) fn scone(raw: Option<&raw::Scone>, problems: &mut Problems) -> SconeP
         expiry_ns: positive("expiry", raw.expiry.as_ref()),
         release_percent: raw.release.map(|release| percent(release.0)),
     }
-}
-
-fn overlap(a: Prefix, b: Prefix) -> bool {
-    a.contains(b.bits()) || b.contains(a.bits())
 }
