@@ -4,6 +4,7 @@
 //! of words are right modulo 2^64 whatever they overflow to, and p4c masks nearly everything. What needs more goes
 //! through [`Op::Wide`].
 
+mod fused;
 mod jumps;
 mod wide;
 
@@ -39,6 +40,9 @@ fn immediate(op: BinOp, unsigned: bool, b: &Ex) -> Option<(WithConstant, u32)> {
     };
     Some((emit, imm))
 }
+
+/// Words that are cheaper to move one by one than together.
+const FEW: u32 = 4;
 
 /// Everything emitted so far for the whole program.
 #[derive(Debug, Default)]
@@ -96,6 +100,25 @@ impl Builder {
 
     pub(crate) fn emit(&mut self, op: Op) {
         self.ops.push(op);
+    }
+
+    /// Copies so many words.
+    pub(crate) fn copy(&mut self, d: Slot, a: Slot, n: u32) {
+        if n <= FEW && d.abs_diff(a) >= n {
+            (0..n).for_each(|i| self.emit(Op::Copy { d: d + i, a: a + i }));
+        } else {
+            self.emit(Op::CopyN { d, a, n });
+        }
+    }
+
+    /// Makes so many words zero.
+    fn clear(&mut self, d: Slot, n: u32) {
+        if n <= FEW {
+            let a = self.constant(&[0]);
+            (0..n).for_each(|i| self.emit(Op::Copy { d: d + i, a }));
+        } else {
+            self.emit(Op::Zero { d, n });
+        }
     }
 
     pub(crate) fn call(&mut self, external: Extern) {
@@ -206,6 +229,9 @@ impl Builder {
             return self.wide_word(ex, dest);
         }
         let mark = self.temps;
+        if let Some(d) = self.fused(op, a, b, dest)? {
+            return Ok(d);
+        }
         if let Some((emit, imm)) = immediate(op, ra.fits_u64(), b) {
             let a = self.word(a, None)?;
             self.temps = mark;
@@ -281,7 +307,7 @@ impl Builder {
             let a = self.word(ex, None)?;
             let d = dest.unwrap_or_else(|| self.temp(limbs));
             self.emit(Op::Copy { d, a });
-            self.emit(Op::Zero { d: d + 1, n: size32(limbs - 1) });
+            self.clear(d + 1, size32(limbs - 1));
             return Ok(d);
         }
         let wide = self.wide_top(ex)?;
@@ -342,10 +368,7 @@ impl Builder {
         };
         let a = self.value_for(place, ex, Some(d))?;
         if a != d {
-            self.emit(match place.limbs() {
-                1 => Op::Copy { d, a },
-                n => Op::CopyN { d, a, n: size32(n) },
-            });
+            self.copy(d, a, size32(place.limbs()));
         }
         Ok(())
     }

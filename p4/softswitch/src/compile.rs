@@ -8,6 +8,7 @@ mod lists;
 mod optimise;
 mod parser;
 mod primitives;
+mod touched;
 
 use crate::num::size32;
 use std::collections::HashMap;
@@ -22,8 +23,8 @@ use crate::json::Root;
 use crate::layout::{Layout, MAX_WIDTH, Slot};
 use crate::load_error::LoadError;
 use crate::program::{
-    CounterArray, HeaderShape, MeterArray, Program, RegisterArray, ShapeField, StackShape, Standard,
-    of_fields,
+    CounterArray, END, HeaderShape, Kept, MeterArray, Program, RegisterArray, ShapeField, StackShape,
+    Standard, of_fields,
 };
 
 /// Cells of all arrays of one kind; memory is only taken for those that are used.
@@ -56,9 +57,9 @@ pub(crate) fn compile(json: &[u8]) -> Result<Arc<Program>, LoadError> {
     let root: Root =
         serde_json::from_slice(json).map_err(|e| LoadError::new("", format!("not a BMv2 JSON: {e}")))?;
     check_document(&root)?;
-    let layout = Layout::new(&root)?;
-    // The first pass finds how many temporaries there are; the constants stand behind them.
-    let needed = pass(&root, &layout, 1 << 20)?.1;
+    // The first pass finds which fields need slots, and how many temporaries there are; the constants stand behind them.
+    let (first, needed) = pass(&root, &Layout::new(&root, &[])?, 1 << 20)?;
+    let layout = Layout::new(&root, &touched::silent(&first))?;
     let (program, _) = pass(&root, &layout, needed)?;
     Ok(Arc::new(program))
 }
@@ -144,7 +145,10 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         }
     }
     frame.extend_from_slice(&builder.consts);
-    let program = Program {
+    if frame.len() < crate::exec::SMALL {
+        frame.resize(crate::exec::SMALL, 0);
+    }
+    let mut program = Program {
         layout_data: layout.data_slots,
         param_base,
         frame,
@@ -177,7 +181,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
             .collect(),
         parser,
         control,
-        action_codes: action_codes.iter().map(|code| code.start).collect(),
+        action_codes: action_codes.iter().map(|code| if code.len() > 1 { code.start } else { END }).collect(),
         action_infos,
         calculations,
         checksums: checksums.all,
@@ -186,6 +190,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         emit_valid: emit.iter().map(|&h| layout.headers[h].base).collect(),
         emit,
         deparser_code,
+        plain_headers: false,
         digest_infos: lists::digest_infos(root, &digests),
         field_lists,
         digests,
@@ -207,6 +212,7 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
             .collect::<Result<_, LoadError>>()?,
         meters: indirect_meters(root).map(meter_array).collect::<Result<_, LoadError>>()?,
     };
+    touched::note(&mut program);
     Ok((program, temps))
 }
 
@@ -322,14 +328,18 @@ fn shape(layout: &Layout, header: usize) -> HeaderShape {
                 at: size32(at),
                 signed: f.signed,
                 variable: f.variable,
+                silent: f.silent,
             }
         })
         .collect();
     HeaderShape {
         valid: h.base,
         slots: kind.slots,
-        chunks: of_fields(&fields),
+        kept: of_fields(&fields).map(|all| Kept { all, mentioned: [].into(), written: [].into() }),
         fields,
+        kind: h.type_id,
+        origin: h.base + size32(kind.slots) - 1,
+        emitted: 0,
         fixed_octets: kind.fixed_bits / 8,
         variable: kind.variable,
         max_octets: kind.max_octets,

@@ -315,4 +315,7 @@ pub struct CloneSession {
     pub replicas: Vec<Replica>,
     /// Copies are cut to so many octets before they are queued; 0: not cut. (`simple_switch` refuses anything but 0.)
     pub packet_length_octets: u32,
+    /// The priority that copies are queued with, and that the program sees; 0: the lowest, or what the clone's field list
+    /// says.
+    pub class_of_service: u8,
 }

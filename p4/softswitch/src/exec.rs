@@ -14,10 +14,10 @@ pub(crate) use parse::parse;
 pub(crate) use pipeline::apply;
 
 use crate::flight::Flight;
-use crate::layout::mask;
+use crate::layout::{Slot, mask};
 use crate::num::index;
 use crate::ops::Op;
-use crate::program::Program;
+use crate::program::{END, Program};
 use crate::state::{Register, State};
 
 fn signed(v: u64) -> i64 {
@@ -37,6 +37,58 @@ fn sign_extend(v: u64, bits: u32) -> u64 {
     (signed(v << up) >> up).cast_unsigned()
 }
 
+/// Words of the frame of a small program, as nearly all are: a size that is known needs no check at every word.
+pub(crate) const SMALL: usize = 1024;
+
+/// A packet's array as instructions see it.
+trait Frame {
+    fn of(words: &mut [u64]) -> Option<&mut Self>;
+    fn get(&self, slot: Slot) -> u64;
+    fn at(&mut self, slot: Slot) -> &mut u64;
+    fn words(&mut self) -> &mut [u64];
+}
+
+/// Of [`SMALL`] words. Slots are below that, so that cutting them changes nothing.
+impl Frame for [u64; SMALL] {
+    fn of(words: &mut [u64]) -> Option<&mut [u64; SMALL]> {
+        words.try_into().ok()
+    }
+
+    #[inline]
+    fn get(&self, slot: Slot) -> u64 {
+        self[slot as usize & (SMALL - 1)]
+    }
+
+    #[inline]
+    fn at(&mut self, slot: Slot) -> &mut u64 {
+        &mut self[slot as usize & (SMALL - 1)]
+    }
+
+    fn words(&mut self) -> &mut [u64] {
+        self
+    }
+}
+
+impl Frame for [u64] {
+    fn of(words: &mut [u64]) -> Option<&mut [u64]> {
+        Some(words)
+    }
+
+    #[inline]
+    fn get(&self, slot: Slot) -> u64 {
+        self[slot as usize]
+    }
+
+    #[inline]
+    fn at(&mut self, slot: Slot) -> &mut u64 {
+        &mut self[slot as usize]
+    }
+
+    fn words(&mut self) -> &mut [u64] {
+        self
+    }
+}
+
 /// Why plain instructions stopped.
 enum Stop {
     /// At the instruction here, which needs more than the frame.
@@ -48,15 +100,27 @@ enum Stop {
 
 /// Runs code from `pc` to its return. The time is in ns.
 pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc: u32, now_ns: u64) {
+    if flight.frame.len() == SMALL {
+        run_on::<[u64; SMALL]>(program, state, flight, pc, now_ns);
+    } else {
+        run_on::<[u64]>(program, state, flight, pc, now_ns);
+    }
+}
+
+fn run_on<F: Frame + ?Sized>(
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    pc: u32,
+    now_ns: u64,
+) {
     let mut pc = pc as usize;
     // Where the pipeline goes on after the action that a table chose.
-    let mut after = None;
+    let mut after = END;
     loop {
-        match plain(program, &mut state.registers, &mut flight.frame, pc) {
-            Stop::Return => match after.take() {
-                Some(to) if !flight.exit => pc = to,
-                _ => return,
-            },
+        let Some(frame) = F::of(&mut flight.frame) else { return };
+        match plain(program, &mut state.registers, frame, pc, &mut after) {
+            Stop::Return => return,
             Stop::Back(to) => {
                 if !burn(flight) {
                     return;
@@ -74,20 +138,21 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
                     }
                     Op::Table { t } => {
                         let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns);
-                        let to = to as usize;
-                        if to < pc && !burn(flight) {
+                        if (to as usize) < pc && !burn(flight) {
                             return;
                         }
-                        pc = match action {
-                            Some(action) => {
-                                after = Some(to);
-                                action as usize
-                            }
-                            None => to,
-                        };
+                        pc = to as usize;
+                        if let Some(action) = action {
+                            after = to;
+                            pc = action as usize;
+                        }
                     }
                     Op::EndIfExit if flight.exit => return,
                     _ => {}
+                }
+                if flight.exit {
+                    // The action runs to its end, and nothing follows it.
+                    after = END;
                 }
             }
         }
@@ -96,153 +161,178 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc:
 
 /// Runs instructions that touch nothing but the frame and small registers.
 #[allow(clippy::too_many_lines, reason = "one arm for each instruction; splitting hides the list")]
-fn plain(program: &Program, registers: &mut [Register], fr: &mut [u64], pc: usize) -> Stop {
+#[inline]
+fn plain<F: Frame + ?Sized>(
+    program: &Program,
+    registers: &mut [Register],
+    fr: &mut F,
+    pc: usize,
+    after: &mut u32,
+) -> Stop {
     let ops = &program.ops[..];
-    let from = |pc: usize| ops.get(pc..).unwrap_or_default().iter();
-    let mut code = from(pc);
+    let mut pc = pc;
     macro_rules! jump {
         ($to:expr) => {
-            code = ops[$to as usize..].iter()
+            pc = $to as usize
         };
     }
     loop {
-        let Some(op) = code.next() else { return Stop::Return };
+        let Some(op) = ops.get(pc) else { return Stop::Return };
+        pc += 1;
         match *op {
-            Op::Copy { d, a } => fr[d as usize] = fr[a as usize],
+            Op::Copy { d, a } => *fr.at(d) = fr.get(a),
             Op::Copies { first, n } => {
                 for &(d, a) in &program.copies[first as usize..(first + n) as usize] {
-                    fr[d as usize] = fr[a as usize];
+                    *fr.at(d) = fr.get(a);
                 }
             }
-            Op::CopyN { d, a, n } => fr.copy_within(a as usize..(a + n) as usize, d as usize),
-            Op::Zero { d, n } => fr[d as usize..(d + n) as usize].fill(0),
-            Op::Mask { d, a, bits } => fr[d as usize] = fr[a as usize] & mask(bits as usize),
-            Op::Sext { d, a, bits } => fr[d as usize] = sign_extend(fr[a as usize], bits),
-            Op::Add { d, a, b } => fr[d as usize] = fr[a as usize].wrapping_add(fr[b as usize]),
-            Op::Sub { d, a, b } => fr[d as usize] = fr[a as usize].wrapping_sub(fr[b as usize]),
-            Op::Mul { d, a, b } => fr[d as usize] = fr[a as usize].wrapping_mul(fr[b as usize]),
-            Op::And { d, a, b } => fr[d as usize] = fr[a as usize] & fr[b as usize],
-            Op::Or { d, a, b } => fr[d as usize] = fr[a as usize] | fr[b as usize],
-            Op::Xor { d, a, b } => fr[d as usize] = fr[a as usize] ^ fr[b as usize],
-            Op::Not { d, a } => fr[d as usize] = !fr[a as usize],
+            Op::CopyN { d, a, n } => fr.words().copy_within(a as usize..(a + n) as usize, d as usize),
+            Op::Zero { d, n } => fr.words()[d as usize..(d + n) as usize].fill(0),
+            Op::Mask { d, a, bits } => *fr.at(d) = fr.get(a) & mask(bits as usize),
+            Op::Sext { d, a, bits } => *fr.at(d) = sign_extend(fr.get(a), bits),
+            Op::Add { d, a, b } => *fr.at(d) = fr.get(a).wrapping_add(fr.get(b)),
+            Op::Sub { d, a, b } => *fr.at(d) = fr.get(a).wrapping_sub(fr.get(b)),
+            Op::Mul { d, a, b } => *fr.at(d) = fr.get(a).wrapping_mul(fr.get(b)),
+            Op::And { d, a, b } => *fr.at(d) = fr.get(a) & fr.get(b),
+            Op::Or { d, a, b } => *fr.at(d) = fr.get(a) | fr.get(b),
+            Op::Xor { d, a, b } => *fr.at(d) = fr.get(a) ^ fr.get(b),
+            Op::Not { d, a } => *fr.at(d) = !fr.get(a),
             Op::Shl { d, a, b } => {
-                let by = fr[b as usize];
-                fr[d as usize] = if by < 64 { fr[a as usize] << by } else { 0 };
+                let by = fr.get(b);
+                *fr.at(d) = if by < 64 { fr.get(a) << by } else { 0 };
             }
             Op::ShrU { d, a, b } => {
-                let by = fr[b as usize];
-                fr[d as usize] = if by < 64 { fr[a as usize] >> by } else { 0 };
+                let by = fr.get(b);
+                *fr.at(d) = if by < 64 { fr.get(a) >> by } else { 0 };
             }
             Op::ShrS { d, a, b } => {
-                fr[d as usize] = (signed(fr[a as usize]) >> fr[b as usize].min(63)).cast_unsigned();
+                *fr.at(d) = (signed(fr.get(a)) >> fr.get(b).min(63)).cast_unsigned();
             }
-            Op::Div { d, a, b } => fr[d as usize] = fr[a as usize].checked_div(fr[b as usize]).unwrap_or(0),
-            Op::Mod { d, a, b } => fr[d as usize] = fr[a as usize].checked_rem(fr[b as usize]).unwrap_or(0),
-            Op::Eq { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] == fr[b as usize]),
-            Op::LtU { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] < fr[b as usize]),
+            Op::Div { d, a, b } => *fr.at(d) = fr.get(a).checked_div(fr.get(b)).unwrap_or(0),
+            Op::Mod { d, a, b } => *fr.at(d) = fr.get(a).checked_rem(fr.get(b)).unwrap_or(0),
+            Op::Eq { d, a, b } => *fr.at(d) = u64::from(fr.get(a) == fr.get(b)),
+            Op::LtU { d, a, b } => *fr.at(d) = u64::from(fr.get(a) < fr.get(b)),
             Op::LtS { d, a, b } => {
-                fr[d as usize] = u64::from(signed(fr[a as usize]) < signed(fr[b as usize]));
+                *fr.at(d) = u64::from(signed(fr.get(a)) < signed(fr.get(b)));
             }
-            Op::LeU { d, a, b } => fr[d as usize] = u64::from(fr[a as usize] <= fr[b as usize]),
+            Op::LeU { d, a, b } => *fr.at(d) = u64::from(fr.get(a) <= fr.get(b)),
             Op::LeS { d, a, b } => {
-                fr[d as usize] = u64::from(signed(fr[a as usize]) <= signed(fr[b as usize]));
+                *fr.at(d) = u64::from(signed(fr.get(a)) <= signed(fr.get(b)));
             }
-            Op::LogicalNot { d, a } => fr[d as usize] = u64::from(fr[a as usize] == 0),
-            Op::ToBool { d, a } => fr[d as usize] = u64::from(fr[a as usize] != 0),
-            Op::UsatU { d, a, bits } => fr[d as usize] = fr[a as usize].min(mask(bits as usize)),
+            Op::LogicalNot { d, a } => *fr.at(d) = u64::from(fr.get(a) == 0),
+            Op::ToBool { d, a } => *fr.at(d) = u64::from(fr.get(a) != 0),
+            Op::UsatU { d, a, bits } => *fr.at(d) = fr.get(a).min(mask(bits as usize)),
             Op::UsatS { d, a, bits } => {
-                fr[d as usize] = signed(fr[a as usize]).max(0).cast_unsigned().min(mask(bits as usize));
+                *fr.at(d) = signed(fr.get(a)).max(0).cast_unsigned().min(mask(bits as usize));
             }
-            Op::SatU { d, a, bits } => fr[d as usize] = fr[a as usize].min(signed_max(bits)),
+            Op::SatU { d, a, bits } => *fr.at(d) = fr.get(a).min(signed_max(bits)),
             Op::SatS { d, a, bits } => {
                 let max = signed(signed_max(bits));
-                fr[d as usize] = signed(fr[a as usize]).clamp(-max - 1, max).cast_unsigned();
+                *fr.at(d) = signed(fr.get(a)).clamp(-max - 1, max).cast_unsigned();
             }
             Op::LoadIndexed { d, i, t } => {
                 let t = program.indexed[t as usize];
-                let (i, d) = (fr[i as usize], d as usize);
+                let (i, d) = (fr.get(i), d as usize);
                 if i < u64::from(t.count) {
                     let from = t.base as usize + index(i) * t.stride as usize;
-                    fr.copy_within(from..from + t.limbs as usize, d);
+                    fr.words().copy_within(from..from + t.limbs as usize, d);
                 } else {
-                    fr[d..d + t.limbs as usize].fill(0);
+                    fr.words()[d..d + t.limbs as usize].fill(0);
                 }
             }
             Op::StoreIndexed { a, i, t } => {
                 let t = program.indexed[t as usize];
-                let (i, a) = (fr[i as usize], a as usize);
+                let (i, a) = (fr.get(i), a as usize);
                 if i < u64::from(t.count) {
                     let to = t.base as usize + index(i) * t.stride as usize;
-                    fr.copy_within(a..a + t.limbs as usize, to);
+                    fr.words().copy_within(a..a + t.limbs as usize, to);
                 }
             }
-            Op::Wide { d, w } => wide::store(&program.wide[w as usize], fr, d as usize),
-            Op::AddI { d, a, imm } => fr[d as usize] = fr[a as usize].wrapping_add(u64::from(imm)),
-            Op::AndI { d, a, imm } => fr[d as usize] = fr[a as usize] & u64::from(imm),
-            Op::ShlI { d, a, imm } => fr[d as usize] = fr[a as usize] << (imm & 63),
-            Op::ShrI { d, a, imm } => fr[d as usize] = fr[a as usize] >> (imm & 63),
+            Op::Wide { d, w } => wide::store(&program.wide[w as usize], fr.words(), d as usize),
+            Op::AddI { d, a, imm } => *fr.at(d) = fr.get(a).wrapping_add(u64::from(imm)),
+            Op::AndI { d, a, imm } => *fr.at(d) = fr.get(a) & u64::from(imm),
+            Op::ShlI { d, a, imm } => *fr.at(d) = fr.get(a) << (imm & 63),
+            Op::ShrI { d, a, imm } => *fr.at(d) = fr.get(a) >> (imm & 63),
             Op::EqN { d, a, b, n } => {
                 let (a, b, n) = (a as usize, b as usize, usize::from(n));
-                fr[d as usize] = u64::from(fr[a..a + n] == fr[b..b + n]);
+                let words = fr.words();
+                words[d as usize] = u64::from(words[a..a + n] == words[b..b + n]);
             }
             Op::Jump { to } => jump!(to),
             Op::Back { to } => return Stop::Back(to as usize),
             Op::JumpZero { a, to } => {
-                if fr[a as usize] == 0 {
+                if fr.get(a) == 0 {
                     jump!(to);
                 }
             }
             Op::JumpNonZero { a, to } => {
-                if fr[a as usize] != 0 {
+                if fr.get(a) != 0 {
                     jump!(to);
                 }
             }
             Op::JumpEq { a, b, to } => {
-                if fr[a as usize] == fr[b as usize] {
+                if fr.get(a) == fr.get(b) {
                     jump!(to);
                 }
             }
             Op::JumpNe { a, b, to } => {
-                if fr[a as usize] != fr[b as usize] {
+                if fr.get(a) != fr.get(b) {
                     jump!(to);
                 }
             }
             Op::JumpEqI { a, imm, to } => {
-                if fr[a as usize] == u64::from(imm) {
+                if fr.get(a) == u64::from(imm) {
                     jump!(to);
                 }
             }
             Op::JumpNeI { a, imm, to } => {
-                if fr[a as usize] != u64::from(imm) {
+                if fr.get(a) != u64::from(imm) {
                     jump!(to);
                 }
             }
             Op::JumpLtU { a, b, to } => {
-                if fr[a as usize] < fr[b as usize] {
+                if fr.get(a) < fr.get(b) {
                     jump!(to);
                 }
             }
             Op::JumpLeU { a, b, to } => {
-                if fr[a as usize] <= fr[b as usize] {
+                if fr.get(a) <= fr.get(b) {
                     jump!(to);
                 }
             }
             Op::RegisterRead { d, i, r } => {
-                if let Some(&cell) = registers[r as usize].cells.get(fr[i as usize]) {
-                    fr[d as usize] = cell;
+                if let Some(&cell) = registers[r as usize].cells.get(fr.get(i)) {
+                    *fr.at(d) = cell;
                 }
             }
             Op::RegisterWrite { a, i, r } => {
-                if let Some(cell) = registers[r as usize].cells.get_mut(fr[i as usize]) {
-                    *cell = fr[a as usize];
+                if let Some(cell) = registers[r as usize].cells.get_mut(fr.get(i)) {
+                    *cell = fr.get(a);
                 }
+            }
+            Op::AddCut { d, a, b, bits } => *fr.at(d) = cut(fr.get(a).wrapping_add(fr.get(b)), bits),
+            Op::SubCut { d, a, b, bits } => *fr.at(d) = cut(fr.get(a).wrapping_sub(fr.get(b)), bits),
+            Op::AddICut { d, a, imm, bits } => {
+                *fr.at(d) = cut(fr.get(a).wrapping_add(u64::from(imm)), bits);
+            }
+            Op::ShlOr { d, a, b, by } => *fr.at(d) = (fr.get(a) << (by & 63)) | fr.get(b),
+            Op::Bits { d, a, by, bits } => *fr.at(d) = cut(fr.get(a) >> (by & 63), bits),
+            Op::Return if *after != END => {
+                jump!(*after);
+                *after = END;
             }
             Op::Return => return Stop::Return,
             Op::Extern { .. } | Op::Table { .. } | Op::EndIfExit => {
-                return Stop::Effect(ops.len() - code.as_slice().len() - 1);
+                return Stop::Effect(pc - 1);
             }
         }
     }
+}
+
+/// The low `bits` bits, 1 to 64.
+#[inline]
+fn cut(word: u64, bits: u8) -> u64 {
+    word & (u64::MAX >> ((64 - bits) & 63))
 }
 
 /// Pays for a backward jump; a program that can't pay any more has run away.

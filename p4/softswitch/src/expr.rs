@@ -7,7 +7,7 @@ mod simplify;
 
 pub(crate) use range::Range;
 pub(crate) use reader::{Reader, hex, pair};
-pub(crate) use simplify::{binary, unary};
+pub(crate) use simplify::{binary, low_mask, unary};
 
 use crate::bigint::Big;
 use crate::layout::Slot;

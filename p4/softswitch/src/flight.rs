@@ -8,6 +8,7 @@ pub(crate) const CLONE_REQUESTED: u32 = 1 << 16;
 
 /// A packet and everything the program knows about it.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct Flight {
     /// Fields, parameters, temporaries and constants: see [`crate::layout`].
     pub frame: Vec<u64>,
@@ -15,6 +16,12 @@ pub(crate) struct Flight {
     pub packet: Packet,
     /// Octets of it that the parser took.
     pub parsed: usize,
+    /// The headers that the parser extracted, and their first octets.
+    pub extracted: Vec<(u32, u32)>,
+    /// The last one's place among those that leave.
+    pub last_emitted: u32,
+    /// Whether they are still the ones to leave, octet for octet where they came.
+    pub in_place: bool,
     /// The port it first came in by.
     pub ingress_port: u16,
     /// Octets it had when it entered: what counters and meters count.
@@ -51,6 +58,9 @@ impl Flight {
             frame: program.frame.clone(),
             packet: Packet::default(),
             parsed: 0,
+            extracted: Vec::new(),
+            last_emitted: 0,
+            in_place: false,
             ingress_port: 0,
             ingress_octets: 0,
             length: 0,

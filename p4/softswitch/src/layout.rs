@@ -1,6 +1,7 @@
 //! Where every header, field and stack of the program lives in a packet's flat array of 64-bit slots.
 //!
-//! A header is a run of slots: its validity, then its fields in order, lowest word first. The elements of a stack are
+//! A header is a run of slots: its validity, then its fields in order, lowest word first, then where in the packet it was
+//! extracted from. The elements of a stack are
 //! equal runs side by side, so that a computed index is one multiplication. The first slots of the array are the data
 //! of a packet (what a clone copies); parameters, temporaries and constants follow.
 
@@ -21,6 +22,7 @@ pub(crate) type Slot = u32;
 
 /// A field of a header type.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(crate) struct FieldType {
     pub name: String,
     /// Bits; of a variable field the most it can have.
@@ -32,6 +34,8 @@ pub(crate) struct FieldType {
     pub variable: bool,
     /// First slot, counted from the header's own.
     pub offset: usize,
+    /// Nothing looks at it: it has no slots (and the offset of the validity), but stays in the packet.
+    pub silent: bool,
 }
 
 impl FieldType {
@@ -43,7 +47,7 @@ impl FieldType {
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderTypeLayout {
     pub fields: Vec<FieldType>,
-    /// Slots of a header, validity included.
+    /// Slots of a header, validity and origin included.
     pub slots: usize,
     /// Bits of the fixed fields.
     pub fixed_bits: usize,
@@ -120,12 +124,13 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    pub(crate) fn new(root: &Root) -> Result<Layout, LoadError> {
+    /// `silent` says of each header type which of its fields nothing looks at; those not named are looked at.
+    pub(crate) fn new(root: &Root, silent: &[Vec<bool>]) -> Result<Layout, LoadError> {
         let mut layout = Layout::default();
         let mut type_names = HashMap::new();
-        for t in &root.header_types {
+        for (i, t) in root.header_types.iter().enumerate() {
             let at = format!("header_types/{}", t.name);
-            let lay = header_type(t, &at)?;
+            let lay = header_type(t, silent.get(i).map_or(&[], Vec::as_slice), &at)?;
             if type_names.insert(t.name.clone(), layout.types.len()).is_some() {
                 return Err(LoadError::new(at, "two header types of this name"));
             }
@@ -338,7 +343,11 @@ fn header_list(list: &[u64], ids: &HashMap<u64, usize>, at: &str) -> Result<Vec<
     list.iter().map(find).collect()
 }
 
-fn header_type(t: &crate::json::HeaderType, at: &str) -> Result<HeaderTypeLayout, LoadError> {
+fn header_type(
+    t: &crate::json::HeaderType,
+    silent: &[bool],
+    at: &str,
+) -> Result<HeaderTypeLayout, LoadError> {
     let mut fields: Vec<FieldType> = Vec::new();
     let mut offset = 1;
     let mut variable = None;
@@ -373,8 +382,11 @@ fn header_type(t: &crate::json::HeaderType, at: &str) -> Result<HeaderTypeLayout
         let (signed, saturating) = (flag(2), flag(3));
         offset += usize::from(is_variable);
         let name = name.to_owned();
-        let field = FieldType { name, width, signed, saturating, variable: is_variable, offset };
-        offset += field.limbs();
+        let silent = silent.get(fields.len()).copied().unwrap_or(false);
+        let place = if silent { 0 } else { offset };
+        let field =
+            FieldType { name, width, signed, saturating, variable: is_variable, offset: place, silent };
+        offset += if silent { 0 } else { field.limbs() };
         if fields.iter().any(|other| other.name == field.name) {
             return Err(LoadError::new(at, "two fields of this name"));
         }
@@ -382,7 +394,7 @@ fn header_type(t: &crate::json::HeaderType, at: &str) -> Result<HeaderTypeLayout
     }
     Ok(HeaderTypeLayout {
         fields,
-        slots: offset,
+        slots: offset + 1,
         fixed_bits: usize::try_from(fixed).unwrap_or(usize::MAX),
         variable,
         max_octets: usize::try_from(max_octets).unwrap_or(usize::MAX),

@@ -196,6 +196,39 @@ pub(crate) enum Op {
         a: Slot,
         imm: u32,
     },
+    /// The low `bits` of the sum.
+    AddCut {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        bits: u8,
+    },
+    SubCut {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        bits: u8,
+    },
+    AddICut {
+        d: Slot,
+        a: Slot,
+        imm: u32,
+        bits: u8,
+    },
+    /// `a` so many bits higher, less than 64, and `b`.
+    ShlOr {
+        d: Slot,
+        a: Slot,
+        b: Slot,
+        by: u8,
+    },
+    /// `bits` bits of `a` from bit `by`.
+    Bits {
+        d: Slot,
+        a: Slot,
+        by: u8,
+        bits: u8,
+    },
     /// 1 if `n` words at `a` and at `b` are the same.
     EqN {
         d: Slot,

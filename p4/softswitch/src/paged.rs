@@ -16,6 +16,7 @@ impl<T: Clone + Default> Paged<T> {
     }
 
     /// A cell; `None` beyond the array.
+    #[inline]
     pub(crate) fn get(&self, index: u64) -> Option<&T> {
         let index = usize::try_from(index).ok().filter(|&i| i < self.size)?;
         match self.pages.get(index / PAGE) {
@@ -25,14 +26,22 @@ impl<T: Clone + Default> Paged<T> {
     }
 
     /// A cell to write; `None` beyond the array.
+    #[inline]
     pub(crate) fn get_mut(&mut self, index: u64) -> Option<&mut T> {
         let index = usize::try_from(index).ok().filter(|&i| i < self.size)?;
         let page = index / PAGE;
+        if !matches!(self.pages.get(page), Some(Some(_))) {
+            self.make(page);
+        }
+        self.pages.get_mut(page)?.as_mut()?.get_mut(index % PAGE)
+    }
+
+    #[cold]
+    fn make(&mut self, page: usize) {
         if page >= self.pages.len() {
             self.pages.resize(page + 1, None);
         }
-        let cells = self.pages[page].get_or_insert_with(|| vec![T::default(); PAGE].into());
-        cells.get_mut(index % PAGE)
+        self.pages[page] = Some(vec![T::default(); PAGE].into());
     }
 
     pub(crate) fn clear(&mut self) {

@@ -1,7 +1,8 @@
 //! Action profiles: members, and groups that a hash chooses from.
 
 use crate::num::size32;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 
 use crate::control::GroupMember;
 use crate::table::FastHash;
@@ -30,28 +31,32 @@ pub(crate) struct Group {
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     items: Vec<Option<T>>,
+    free: BinaryHeap<Reverse<u32>>,
     pub ids: HashMap<u32, u32, FastHash>,
 }
 
 impl<T> Default for Slab<T> {
     fn default() -> Slab<T> {
-        Slab { items: Vec::new(), ids: HashMap::default() }
+        Slab { items: Vec::new(), free: BinaryHeap::new(), ids: HashMap::default() }
     }
 }
 
 impl<T> Slab<T> {
     pub(crate) fn insert(&mut self, id: u32, item: T) -> u32 {
-        let slot = self.items.iter().position(Option::is_none).unwrap_or(self.items.len());
-        if slot == self.items.len() {
-            self.items.push(None);
-        }
-        self.items[slot] = Some(item);
-        self.ids.insert(id, size32(slot));
-        size32(slot)
+        let slot = if let Some(Reverse(slot)) = self.free.pop() {
+            self.items[slot as usize] = Some(item);
+            slot
+        } else {
+            self.items.push(Some(item));
+            size32(self.items.len() - 1)
+        };
+        self.ids.insert(id, slot);
+        slot
     }
 
     pub(crate) fn remove(&mut self, id: u32) -> Option<T> {
         let slot = self.ids.remove(&id)?;
+        self.free.push(Reverse(slot));
         self.items.get_mut(slot as usize)?.take()
     }
 
@@ -65,6 +70,13 @@ impl<T> Slab<T> {
 
     pub(crate) fn at_mut(&mut self, slot: u32) -> Option<&mut T> {
         self.items.get_mut(slot as usize)?.as_mut()
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(crate) fn sorted_ids(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.ids.keys().copied().collect();
+        ids.sort_unstable();
+        ids
     }
 
     pub(crate) fn len(&self) -> usize {

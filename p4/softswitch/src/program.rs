@@ -12,11 +12,14 @@ use crate::control::{ActionInfo, ArrayInfo, ProfileInfo, TableInfo, ValueSetInfo
 use crate::layout::Slot;
 pub use crate::load_error::LoadError;
 use crate::ops::{Extern, Indexed, Op, WideOp};
-pub(crate) use chunks::{Chunk, chunks, of_fields};
-pub(crate) use parser::{Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, State, Step, ValueSet};
+pub(crate) use chunks::{Chunk, Patch, Piece, chunks, of_fields, patches, some_of};
+pub(crate) use parser::{
+    Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, Select, State, Step, ValueSet,
+};
 pub(crate) use shapes::{
-    Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, HeaderShape, Input, KeyField,
-    KeyWord, MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, SumPiece, TableShape,
+    Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, HeaderShape, Input, Kept, KeyField,
+    KeyWord, MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, SumGroup, SumPiece,
+    TableShape,
 };
 
 /// Nothing follows: the pipeline ends.
@@ -43,7 +46,7 @@ pub struct Program {
     pub(crate) metadata_slots: Vec<(usize, usize)>,
     pub(crate) parser: Parser,
     pub(crate) control: Control,
-    /// Where each action's code starts.
+    /// Where each action's code starts; [`END`] if it does nothing.
     pub(crate) action_codes: Vec<u32>,
     pub(crate) action_infos: Vec<ActionInfo>,
     pub(crate) calculations: Vec<Calculation>,
@@ -55,6 +58,8 @@ pub struct Program {
     /// Slots of the validity of those to emit.
     pub(crate) emit_valid: Vec<Slot>,
     pub(crate) deparser_code: Option<u32>,
+    /// No header's validity is stored into, and none leaves twice.
+    pub(crate) plain_headers: bool,
     pub(crate) field_lists: HashMap<u32, Vec<FieldCopy>>,
     pub(crate) digests: HashMap<u32, Vec<FieldCopy>>,
     pub(crate) digest_infos: HashMap<u32, DigestInfo>,

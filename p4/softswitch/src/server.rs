@@ -25,7 +25,8 @@ use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::transport::ServerTlsConfig;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::runtime::{Runtime, StreamId, large_read};
+use crate::runtime::large_read::{self, Large};
+use crate::runtime::{Runtime, StreamId};
 
 /// Largest message taken or sent, octets.
 const MESSAGE_OCTETS: usize = 256 << 20;
@@ -231,24 +232,43 @@ impl Server {
         (found, status::batch(&outcomes))
     }
 
-    /// Reads what one entity stands for; many table entries in parts.
+    /// Reads what one entity stands for; where that is many, in parts.
     fn read_one(&self, request: &ReadRequest) -> (Vec<Entity>, Option<p4runtime::google::rpc::Status>) {
-        let Some(tables) = self.now().large_read(request, READ_CHUNK) else {
-            return self.now().read_each(request);
-        };
+        let large = self.now().large_read(request, READ_CHUNK);
+        match large.and_then(|large| self.read_large(request, large)) {
+            Some(all) => (all, None),
+            // Not large, refused, or the program has changed meanwhile.
+            None => self.now().read_each(request),
+        }
+    }
+
+    fn read_large(&self, request: &ReadRequest, large: Large) -> Option<Vec<Entity>> {
         let mut all = Vec::new();
-        for (table, handles) in tables {
-            let mut found = Vec::with_capacity(handles.len());
-            for part in handles.chunks(READ_CHUNK) {
-                match self.now().read_part(request, table, part) {
-                    Some(part) => found.extend(part),
-                    // Refused, or the program has changed meanwhile.
-                    None => return self.now().read_each(request),
+        match large {
+            Large::Entries(tables) => {
+                for (table, handles) in tables {
+                    let mut found = Vec::with_capacity(handles.len());
+                    for part in handles.chunks(READ_CHUNK) {
+                        found.extend(self.now().read_entries(request, table, part)?);
+                    }
+                    all.extend(large_read::in_order(found));
                 }
             }
-            all.extend(large_read::in_order(found));
+            Large::Cells(arrays) => {
+                for (array, cells) in arrays {
+                    for first in (0..cells).step_by(READ_CHUNK) {
+                        let part = first..cells.min(first + READ_CHUNK as u64);
+                        all.extend(self.now().read_cells(request, array, part)?);
+                    }
+                }
+            }
+            Large::Numbered(requests) => {
+                for part in requests.chunks(READ_CHUNK) {
+                    all.extend(self.now().read_numbered(request, part)?);
+                }
+            }
         }
-        (all, None)
+        Some(all)
     }
 
     /// Takes a controller's messages until its stream ends.

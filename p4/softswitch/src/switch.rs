@@ -256,14 +256,14 @@ impl Switch {
 
     /// One pass through parser and ingress, and what follows: clone, digest, resubmit, multicast, drop, unicast.
     fn run_ingress(&mut self, mut f: Box<Flight>, now_ns: u64) {
-        let program = Arc::clone(&self.program);
-        let s = &program.standard;
+        let s = self.program.standard;
         let length = f.length;
         self.parse(&mut f, now_ns);
         set_if(&mut f.frame, s.parser_error, u64::from(f.parser_error));
         set_if(&mut f.frame, s.checksum_error, u64::from(f.checksum_error));
         if !f.dead {
-            exec::apply(&program, &mut self.state, &mut f, program.control.ingress, now_ns);
+            let code = self.program.control.ingress;
+            exec::apply(&self.program, &mut self.state, &mut f, code, now_ns);
         }
         if f.dead {
             return self.put_flight(f);

@@ -20,8 +20,12 @@ struct Port {
     config: PortConfig,
     queues: Vec<Queue>,
     packets: usize,
+    /// A bit for each queue with something in it.
+    waiting: u8,
     /// The link is occupied until then; picoseconds, so that short packets on fast links don't round.
     busy_until_ps: u128,
+    /// The first nanosecond after that.
+    free_at_ns: u64,
 }
 
 /// All ports' queues. Ports appear when they are configured or used.
@@ -53,7 +57,7 @@ impl TrafficManager {
         let (config, queues) = (self.default, self.queues);
         self.ports[at].get_or_insert_with(|| {
             let queues = (0..queues).map(|_| Queue::default()).collect();
-            Box::new(Port { config, queues, packets: 0, busy_until_ps: 0 })
+            Box::new(Port { config, queues, packets: 0, waiting: 0, busy_until_ps: 0, free_at_ns: 0 })
         })
     }
 
@@ -120,6 +124,7 @@ impl TrafficManager {
         stats.peak_octets = stats.peak_octets.max(stats.octets);
         q.fifo.push_back(flight);
         p.packets += 1;
+        p.waiting |= 1 << queue;
         self.active[usize::from(port) / 64] |= 1 << (port % 64);
         Ok(())
     }
@@ -128,19 +133,29 @@ impl TrafficManager {
     pub(crate) fn next_departure(&self, port: u16) -> Option<u64> {
         let p = self.port(port)?;
         let ready = p.queues.iter().filter_map(|q| q.fifo.front()).map(|f| f.send_ns).min()?;
-        Some(ready.max(p.free_at_ns()))
+        Some(ready.max(p.free_at_ns))
     }
 
     /// Takes the next packet: of the highest queue whose first packet may leave.
     pub(crate) fn pop(&mut self, port: u16, now_ns: u64) -> Option<(Box<Flight>, u8)> {
         let p = self.ports.get_mut(usize::from(port))?.as_deref_mut()?;
-        if p.packets == 0 || p.free_at_ns() > now_ns {
+        if p.packets == 0 || p.free_at_ns > now_ns {
             return None;
         }
         let ready = |q: &Queue| q.fifo.front().is_some_and(|f| f.send_ns <= now_ns);
-        let at = p.queues.iter().rposition(ready)?;
+        let mut left = p.waiting;
+        let at = loop {
+            let at = usize::try_from(left.checked_ilog2()?).ok()?;
+            if ready(&p.queues[at]) {
+                break at;
+            }
+            left &= !(1 << at);
+        };
         let q = &mut p.queues[at];
         let flight = q.fifo.pop_front()?;
+        if q.fifo.is_empty() {
+            p.waiting &= !(1 << at);
+        }
         q.stats.packets -= 1;
         q.stats.octets -= flight.queued_octets;
         p.packets -= 1;
@@ -161,6 +176,7 @@ impl TrafficManager {
             let start = if now_ps.saturating_sub(p.busy_until_ps) < 1000 { p.busy_until_ps } else { now_ps };
             let bits = (octets as u128 + u128::from(overhead_octets_per_packet)) * 8;
             p.busy_until_ps = start + bits * 1_000_000_000_000 / u128::from(rate);
+            p.free_at_ns = u64::try_from(p.busy_until_ps.div_ceil(1000)).unwrap_or(u64::MAX);
         }
     }
 
@@ -183,17 +199,13 @@ impl TrafficManager {
     pub(crate) fn clear(&mut self) {
         for p in self.ports.iter_mut().flatten() {
             p.packets = 0;
+            p.waiting = 0;
             p.busy_until_ps = 0;
+            p.free_at_ns = 0;
             for q in &mut p.queues {
                 *q = Queue::default();
             }
         }
         self.active.fill(0);
-    }
-}
-
-impl Port {
-    fn free_at_ns(&self) -> u64 {
-        u64::try_from(self.busy_until_ps.div_ceil(1000)).unwrap_or(u64::MAX)
     }
 }

@@ -62,7 +62,7 @@ fn clones_and_recirculations() {
     };
     let mut switch = build.switch();
     let replicas = vec![Replica { port: 3, instance: 0 }];
-    switch.set_clone_session(5, CloneSession { replicas, packet_length_octets: 0 }).unwrap();
+    switch.set_clone_session(5, CloneSession { replicas, ..CloneSession::default() }).unwrap();
     let mut buffer = Vec::new();
     allocates_nothing(|now_ns| {
         buffer.clear();

@@ -2,8 +2,40 @@
 
 use super::{Builder, small};
 use crate::expr::{BinOp, Ex, UnOp};
+use crate::layout::Slot;
 use crate::load_error::LoadError;
 use crate::ops::Op;
+
+/// What is known of a slot: that it has this value, or another.
+#[derive(Clone, Copy)]
+struct Known {
+    slot: Slot,
+    value: u32,
+    equal: bool,
+}
+
+impl Known {
+    fn when_taken(op: Op) -> Option<Known> {
+        let (slot, value, equal) = match op {
+            Op::JumpZero { a, .. } => (a, 0, true),
+            Op::JumpNonZero { a, .. } => (a, 0, false),
+            Op::JumpEqI { a, imm, .. } => (a, imm, true),
+            Op::JumpNeI { a, imm, .. } => (a, imm, false),
+            _ => return None,
+        };
+        Some(Known { slot, value, equal })
+    }
+
+    /// Whether a jump is taken, if that is known.
+    fn decides(self, op: Op) -> Option<bool> {
+        let asked = Known::when_taken(op).filter(|asked| asked.slot == self.slot)?;
+        match (self.equal, self.value == asked.value) {
+            (true, same) => Some(same == asked.equal),
+            (false, true) => Some(!asked.equal),
+            (false, false) => None,
+        }
+    }
+}
 
 impl Builder {
     /// Makes a forward jump at `at` land here.
@@ -16,6 +48,7 @@ impl Builder {
 
     /// Everything has been emitted: jumps out of the pipelines get a return to lead to, and those that lead back say so.
     pub(crate) fn finish_jumps(&mut self) {
+        self.thread_jumps();
         let last = self.pc();
         self.emit(Op::Return);
         for at in 0..self.ops.len() {
@@ -33,6 +66,31 @@ impl Builder {
                 // Forward to the end, and from there back.
                 *to = end;
                 self.emit(back);
+            }
+        }
+    }
+
+    /// Jumps go where they lead in the end: past jumps, and past conditions that are already known.
+    fn thread_jumps(&mut self) {
+        for at in 0..self.ops.len() {
+            let mut op = self.ops[at];
+            let known = Known::when_taken(op);
+            let Some(mut to) = op.target().map(|to| *to).filter(|&to| to as usize > at) else { continue };
+            while let Some(&(mut there)) = self.ops.get(to as usize)
+                && let Some(taken) = if matches!(there, Op::Jump { .. }) {
+                    Some(true)
+                } else {
+                    known.and_then(|known| known.decides(there))
+                }
+            {
+                let next = there.target().map_or(to + 1, |next| if taken { *next } else { to + 1 });
+                if next <= to {
+                    break;
+                }
+                to = next;
+            }
+            if let Some(target) = self.ops[at].target() {
+                *target = to;
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::hash::Algorithm;
 use crate::layout::{MAX_WIDTH, Slot, mask};
 use crate::load_error::{LoadError, Within};
 use crate::ops::{Extern, Op};
-use crate::program::{Calculation, Checksum, Chunk, Input, SumPiece};
+use crate::program::{Calculation, Checksum, Chunk, Input, SumGroup, SumPiece};
 
 /// All named calculations.
 pub(crate) fn all(context: &Context, builder: &mut Builder) -> Result<Vec<Calculation>, LoadError> {
@@ -73,7 +73,7 @@ fn chunks(builder: &mut Builder, inputs: &[Input]) -> Option<Box<[Chunk]>> {
 
 /// What an Internet checksum adds up; `None` when where a field stands isn't known before the packet comes: after a
 /// variable field, or after a header that isn't whole multiples of 16 bits and may not be there.
-fn sum(context: &Context, builder: &mut Builder, inputs: &[Input]) -> Option<Box<[SumPiece]>> {
+fn sum(context: &Context, builder: &mut Builder, inputs: &[Input]) -> Option<Box<[SumGroup]>> {
     let always = builder.constant(&[1]);
     let (mut pieces, mut constants) = (Vec::new(), Vec::new());
     let (mut at, mut last) = (0, always);
@@ -118,7 +118,7 @@ fn sum(context: &Context, builder: &mut Builder, inputs: &[Input]) -> Option<Box
         }
     }
     constants.extend(pieces);
-    Some(constants.into())
+    Some(SumGroup::of(&constants))
 }
 
 fn field(context: &Context, value: &Json) -> Result<Input, LoadError> {

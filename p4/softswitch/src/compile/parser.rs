@@ -13,7 +13,7 @@ use crate::json::{ParseState, ParserOp, Transition};
 use crate::layout::{MAX_WIDTH, Slot};
 use crate::load_error::{LoadError, Within};
 use crate::ops::Op;
-use crate::program::{Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, State, Step, ValueSet};
+use crate::program::{Case, ErrorCodes, Extract, KeyPart, Lookahead, Parser, Select, State, Step, ValueSet};
 
 /// Compiles the one parser of a v1model program.
 pub(crate) fn parser(context: &Context, builder: &mut Builder) -> Result<Parser, LoadError> {
@@ -101,7 +101,8 @@ fn state(
         }
     }
     builder.end_statement();
-    Ok(State { steps, key_code, lookaheads, parts, cases, default })
+    let select = Select::new(&parts, &cases);
+    Ok(State { steps, key_code, lookaheads, parts, cases, select, default })
 }
 
 fn value_case(t: &Transition, parts: &[KeyPart], next: Option<usize>) -> Result<Case, LoadError> {

@@ -123,7 +123,7 @@ fn result(
     let current =
         builder.limbs(&Ex::Place(Place { signed: false, ..place.clone() }), place.width, Some(temp))?;
     if current != temp {
-        builder.emit(Op::CopyN { d: temp, a: current, n: size32(limbs) });
+        builder.copy(temp, current, size32(limbs));
     }
     let external = call(builder, temp);
     builder.call(external);

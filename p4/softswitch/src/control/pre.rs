@@ -14,11 +14,22 @@ impl Switch {
     /// Makes or replaces a clone session.
     ///
     /// # Errors
-    /// A session number above 32767.
+    /// A session number above 32767; a class of service that has no queue, or that the program has no field for.
     pub fn set_clone_session(&mut self, session: u16, config: CloneSession) -> Result<(), ControlError> {
         if session > MAX_SESSION {
             return Err(ControlError::Invalid(format!(
                 "clone session {session}: the highest is {MAX_SESSION}"
+            )));
+        }
+        let (class, queues) = (config.class_of_service, self.config.priority_queues.clamp(1, 8));
+        if class >= queues {
+            return Err(ControlError::Invalid(format!(
+                "class of service {class}: ports have {queues} queues, 0 is the lowest"
+            )));
+        }
+        if class != 0 && self.program.standard.priority.is_none() {
+            return Err(ControlError::Invalid(format!(
+                "class of service {class}: the program's standard metadata has no priority"
             )));
         }
         self.sessions.insert(session, Arc::new(config));

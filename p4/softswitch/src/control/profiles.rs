@@ -137,6 +137,18 @@ impl Switch {
         Ok(all)
     }
 
+    /// The numbers of all members, ascending.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn member_ids(&self, profile: ProfileId) -> Vec<u32> {
+        self.profile(profile).map_or(Vec::new(), |p| p.members.sorted_ids())
+    }
+
+    /// The numbers of all groups, ascending.
+    #[cfg(feature = "grpc")]
+    pub(crate) fn group_ids(&self, profile: ProfileId) -> Vec<u32> {
+        self.profile(profile).map_or(Vec::new(), |p| p.groups.sorted_ids())
+    }
+
     /// Checks a group's members; gives the buckets the hash chooses from.
     fn buckets(&self, profile: ProfileId, group: &ProfileGroup) -> Result<Vec<u32>, ControlError> {
         let p = self.profile(profile)?;

@@ -4,11 +4,15 @@ use super::octets::{self, SLACK};
 use super::{hash_input, headers};
 use crate::bits::Writer;
 use crate::flight::Flight;
+use crate::num::index;
 use crate::program::Program;
 use crate::state::State;
 
 /// Octets that the valid headers would take.
 pub(crate) fn header_octets(program: &Program, flight: &Flight) -> usize {
+    if in_place(program, flight) {
+        return flight.parsed;
+    }
     valid(program, &flight.frame).map(|h| headers::octets(&program.headers[h], &flight.frame)).sum()
 }
 
@@ -16,6 +20,12 @@ pub(crate) fn header_octets(program: &Program, flight: &Flight) -> usize {
 fn valid<'a>(program: &'a Program, frame: &'a [u64]) -> impl Iterator<Item = usize> + 'a {
     let all = program.emit_valid.iter().zip(&program.emit);
     all.filter(|&(&valid, _)| frame[valid as usize] != 0).map(|(_, &h)| h)
+}
+
+/// Whether the valid headers are those that were extracted, all of them, in the order in which they leave and with nothing
+/// between them: what the program changed can then be put over what is in the packet.
+fn in_place(program: &Program, flight: &Flight) -> bool {
+    flight.in_place && program.plain_headers
 }
 
 /// Updates checksums and puts the valid headers before the payload. Nothing is cut yet.
@@ -27,6 +37,15 @@ pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight,
     if let Some(code) = program.deparser_code {
         super::run(program, state, flight, code, now_ns);
     }
+    if in_place(program, flight) {
+        for &(h, start) in &flight.extracted {
+            if let Some(kept) = &program.headers[h as usize].kept {
+                octets::patch(&kept.written, &flight.frame, &mut flight.packet.head, start as usize);
+            }
+        }
+        flight.parsed = 0;
+        return;
+    }
     // The scratch space only grows; what stands in it from before is overwritten or not read.
     let mut at = 0;
     for h in valid(program, &flight.frame) {
@@ -35,8 +54,17 @@ pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight,
         if state.octets.len() < end + SLACK {
             state.octets.resize(end + SLACK, 0);
         }
-        if let Some(chunks) = &shape.chunks {
-            at = octets::write(chunks, &flight.frame, &mut state.octets, at);
+        if let Some(kept) = &shape.kept {
+            let origin = index(flight.frame[shape.origin as usize]);
+            if let Some(origin) = origin.checked_sub(1)
+                && let Some(old) = flight.packet.head.get(origin..origin + shape.fixed_octets)
+            {
+                state.octets[at..end].copy_from_slice(old);
+                octets::patch(&kept.written, &flight.frame, &mut state.octets[..end], at);
+                at = end;
+            } else {
+                at = octets::write(&kept.all, &flight.frame, &mut state.octets, at);
+            }
         } else {
             state.octets.truncate(at);
             let mut writer = Writer::new(&mut state.octets);

@@ -29,12 +29,13 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
         }
         Extern::AssignHeader { dst, src } => {
             if let (Some(d), Some(s)) = (headers::select(dst, frame), headers::select(src, frame)) {
-                headers::assign(program, frame, d, s);
+                headers::assign(program, flight, d, s);
             }
         }
         Extern::Push { stack, count } | Extern::Pop { stack, count } => {
             let shape = &program.stacks[*stack];
             let (count, next) = (frame[*count as usize], shape.next as usize);
+            flight.in_place = false;
             if matches!(external, Extern::Push { .. }) {
                 headers::push(program, frame, &shape.elements, next, count, false);
             } else {
@@ -44,6 +45,7 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
         Extern::PushUnions { stack, count } | Extern::PopUnions { stack, count } => {
             let shape = &program.union_stacks[*stack];
             let (count, next) = (frame[*count as usize], shape.next as usize);
+            flight.in_place = false;
             if matches!(external, Extern::PushUnions { .. }) {
                 headers::push(program, frame, &shape.elements, next, count, true);
             } else {

@@ -20,6 +20,11 @@ pub(crate) fn is_valid(h: &HeaderShape, frame: &[u64]) -> bool {
     frame[h.valid as usize] != 0
 }
 
+/// Whether what leaves doesn't depend on the header's validity.
+fn unseen(h: &HeaderShape) -> bool {
+    h.metadata || (h.emitted == 0 && h.union.is_none())
+}
+
 /// Octets of a header as it is now.
 pub(crate) fn octets(h: &HeaderShape, frame: &[u64]) -> usize {
     let variable = h.variable.map_or(0, |v| frame[h.fields[v].slot as usize - 1]);
@@ -27,6 +32,7 @@ pub(crate) fn octets(h: &HeaderShape, frame: &[u64]) -> usize {
 }
 
 /// Makes a header valid; another valid member of its union becomes invalid.
+#[inline]
 pub(crate) fn set_valid(program: &Program, frame: &mut [u64], header: usize) {
     let shape = &program.headers[header];
     if let Some(union) = shape.union {
@@ -45,6 +51,7 @@ pub(crate) fn add(program: &Program, flight: &mut Flight, header: usize) {
     let base = shape.valid as usize;
     flight.frame[base..base + shape.slots].fill(0);
     set_valid(program, &mut flight.frame, header);
+    flight.in_place &= unseen(shape);
     flight.length = flight.length.wrapping_add(size32(shape.fixed_octets));
 }
 
@@ -55,18 +62,22 @@ pub(crate) fn remove(program: &Program, flight: &mut Flight, header: usize) {
     }
     let octets = octets(shape, &flight.frame);
     flight.frame[shape.valid as usize] = 0;
+    flight.in_place &= unseen(shape);
     flight.length = flight.length.wrapping_sub(size32(octets));
 }
 
 /// Copies a header, validity included; the packet's length doesn't notice, as in BMv2.
-pub(crate) fn assign(program: &Program, frame: &mut [u64], dst: usize, src: usize) {
+pub(crate) fn assign(program: &Program, flight: &mut Flight, dst: usize, src: usize) {
     let (d, s) = (&program.headers[dst], &program.headers[src]);
+    let frame = &mut flight.frame[..];
     if !s.metadata && !is_valid(s, frame) {
         if !d.metadata {
+            flight.in_place &= unseen(d) || !is_valid(d, frame);
             frame[d.valid as usize] = 0;
         }
         return;
     }
+    flight.in_place &= unseen(d);
     if !d.metadata {
         set_valid(program, frame, dst);
     }

@@ -2,16 +2,15 @@
 
 use crate::bits;
 use crate::num::low16;
-use crate::program::{Chunk, SumPiece};
+use crate::program::{Chunk, Patch, SumGroup};
 
 /// Octets that [`write`] may touch beyond those that it writes.
 pub(crate) const SLACK: usize = 8;
 
 /// Reads a header's fields from the front of `data`; octets beyond it read as zero.
 pub(crate) fn read(chunks: &[Chunk], data: &[u8], frame: &mut [u64]) {
-    let mut at = 0;
     for chunk in chunks {
-        let octets = usize::from(chunk.octets);
+        let (at, octets) = (chunk.at as usize, usize::from(chunk.octets));
         let word = match data.get(at..).and_then(|d| d.first_chunk::<8>()) {
             Some(window) => u64::from_be_bytes(*window),
             None => bits::read(data, at * 8, octets * 8) << (64 - octets * 8),
@@ -19,7 +18,6 @@ pub(crate) fn read(chunks: &[Chunk], data: &[u8], frame: &mut [u64]) {
         for piece in &chunk.pieces {
             frame[piece.slot as usize] = word >> piece.shift & piece.mask;
         }
-        at += octets;
     }
 }
 
@@ -39,12 +37,33 @@ pub(crate) fn write(chunks: &[Chunk], frame: &[u64], out: &mut [u8], mut at: usi
     at
 }
 
+/// Puts the fields that may have changed over a header's octets, which start at octet `start` of `out`.
+pub(crate) fn patch(patches: &[Patch], frame: &[u64], out: &mut [u8], start: usize) {
+    for Patch { chunk, keep } in patches {
+        let mut word = 0u64;
+        for piece in &chunk.pieces {
+            word |= (frame[piece.slot as usize] & piece.mask) << piece.shift;
+        }
+        let Some(out) = out.get_mut(start + chunk.at as usize..) else { return };
+        if let Some(window) = out.first_chunk_mut::<8>() {
+            *window = (u64::from_be_bytes(*window) & keep | word).to_be_bytes();
+        } else {
+            for ((octet, keep), new) in out.iter_mut().zip(keep.to_be_bytes()).zip(word.to_be_bytes()) {
+                *octet = *octet & keep | new;
+            }
+        }
+    }
+}
+
 /// The Internet checksum (RFC 1071) of a row of fields. 2^16 is 1 modulo 2^16 - 1, so each part counts the same wherever
 /// it stands in its multiple of 16 bits.
-pub(crate) fn checksum(pieces: &[SumPiece], frame: &[u64]) -> u64 {
+pub(crate) fn checksum(groups: &[SumGroup], frame: &[u64]) -> u64 {
     let mut sum = 0u64;
-    for p in pieces {
-        if frame[p.valid as usize] != 0 {
+    for group in groups.iter().filter(|g| frame[g.valid as usize] != 0) {
+        for p in &group.narrow {
+            sum += (frame[p.slot as usize] & p.mask) << p.shift;
+        }
+        for p in &group.wide {
             let word = frame[p.slot as usize] & p.mask;
             sum += ((word & 0xffff_ffff) << p.shift) + ((word >> 32) << p.shift);
         }
@@ -61,7 +80,7 @@ mod tests {
     use crate::bits::Writer;
     use crate::hash::csum16;
     use crate::layout::mask;
-    use crate::program::chunks;
+    use crate::program::{SumPiece, chunks};
 
     /// A slot that is never zero.
     const VALID: u32 = 0;
@@ -120,7 +139,7 @@ mod tests {
                 }
             }
             assert_eq!(
-                checksum(&sum, &frame),
+                checksum(&SumGroup::of(&sum), &frame),
                 u64::from(csum16(&octets(&fields[..n], &frame))),
                 "{n} fields"
             );

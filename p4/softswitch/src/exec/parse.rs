@@ -3,8 +3,8 @@
 use super::{headers, octets};
 use crate::bits;
 use crate::flight::Flight;
-use crate::num::{index, low32};
-use crate::program::{Case, Extract, KeyPart, Lookahead, Program, Step};
+use crate::num::{index, low32, size32};
+use crate::program::{Case, Extract, HeaderShape, KeyPart, Lookahead, Program, Step};
 use crate::state::{SetPart, SetState, State};
 
 /// States one packet may pass: more than octets it can have, so that a loop without progress ends.
@@ -16,6 +16,9 @@ type Outcome = Result<(), u32>;
 /// Parses the packet from its first octet. An error ends the parser, not the packet.
 pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
     flight.parsed = 0;
+    flight.extracted.clear();
+    flight.last_emitted = 0;
+    flight.in_place = true;
     flight.parser_error = program.parser.errors.no_error;
     if let Err(code) = states(program, state, flight, now_ns) {
         flight.parser_error = code;
@@ -48,6 +51,14 @@ fn states(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64
         }
         if let Some(code) = here.key_code {
             super::run(program, state, flight, code, now_ns);
+        }
+        if let Some(select) = &here.select {
+            let part = |&(slot, mask, place): &(u32, u64, u32)| (flight.frame[slot as usize] & mask) << place;
+            let key = select.parts.iter().fold(0, |key, p| key | part(p));
+            if let Some((_, _, to)) = select.cases.iter().find(|(value, mask, _)| key & mask == *value) {
+                next = *to;
+            }
+            continue;
         }
         for case in &here.cases {
             let (hit, to) = match case {
@@ -142,6 +153,7 @@ fn run_step(program: &Program, state: &mut State, flight: &mut Flight, step: &St
                 return Err(errors.packet_too_short);
             }
             flight.parsed += index(bits / 8);
+            flight.in_place &= bits == 0;
             flight.packet.materialise(flight.parsed);
         }
     }
@@ -171,6 +183,16 @@ fn extract_into(program: &Program, flight: &mut Flight, what: Extract, variable:
     Ok(())
 }
 
+/// A header is about to be extracted from where the parser is.
+fn note(shape: &HeaderShape, flight: &mut Flight, header: usize) {
+    flight.in_place &= shape.emitted > flight.last_emitted
+        && shape.union.is_none()
+        && shape.kept.is_some()
+        && !headers::is_valid(shape, &flight.frame);
+    flight.last_emitted = shape.emitted;
+    flight.extracted.push((size32(header), size32(flight.parsed)));
+}
+
 fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Option<u64>) -> Outcome {
     let errors = &program.parser.errors;
     let shape = &program.headers[header];
@@ -196,9 +218,11 @@ fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Opti
         return Err(errors.packet_too_short);
     }
     flight.packet.materialise(flight.parsed + length);
+    note(shape, flight, header);
     let frame = &mut flight.frame[..];
-    if let Some(chunks) = &shape.chunks {
-        octets::read(chunks, &flight.packet.head[flight.parsed..], frame);
+    frame[shape.origin as usize] = flight.parsed as u64 + 1;
+    if let Some(kept) = &shape.kept {
+        octets::read(&kept.mentioned, &flight.packet.head[flight.parsed..], frame);
         headers::set_valid(program, frame, header);
         flight.parsed += length;
         return Ok(());

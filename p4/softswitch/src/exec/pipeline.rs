@@ -3,7 +3,7 @@
 use super::hash_input;
 use crate::flight::Flight;
 use crate::num::index;
-use crate::program::{KeyWord, Next, Program, TableShape};
+use crate::program::{END, KeyWord, Next, Program, TableShape};
 use crate::state::State;
 use crate::table::Bound;
 
@@ -107,7 +107,8 @@ pub(super) fn table(
         Next::HitMiss { miss, .. } => *miss,
         Next::ByAction(by_action) => by_action[action as usize],
     };
-    (Some(program.action_codes[action as usize]), to)
+    let code = program.action_codes[action as usize];
+    ((code != END).then_some(code), to)
 }
 
 /// Counts and meters a hit.

@@ -44,7 +44,7 @@ fn ones(bits: u64) -> Big {
 }
 
 /// How many low bits a mask keeps, if it is one without holes.
-fn low_mask(c: &Big) -> Option<u64> {
+pub(crate) fn low_mask(c: &Big) -> Option<u64> {
     if c.is_negative() {
         return None;
     }

@@ -52,7 +52,12 @@ impl Op {
             | Op::AddI { d, .. }
             | Op::AndI { d, .. }
             | Op::ShlI { d, .. }
-            | Op::ShrI { d, .. } => Some(d),
+            | Op::ShrI { d, .. }
+            | Op::AddCut { d, .. }
+            | Op::SubCut { d, .. }
+            | Op::AddICut { d, .. }
+            | Op::ShlOr { d, .. }
+            | Op::Bits { d, .. } => Some(d),
             _ => None,
         }
     }
@@ -77,6 +82,9 @@ impl Op {
             | Op::LtS { a, b, .. }
             | Op::LeU { a, b, .. }
             | Op::LeS { a, b, .. }
+            | Op::AddCut { a, b, .. }
+            | Op::SubCut { a, b, .. }
+            | Op::ShlOr { a, b, .. }
             | Op::JumpEq { a, b, .. }
             | Op::JumpNe { a, b, .. }
             | Op::JumpLtU { a, b, .. }
@@ -96,6 +104,8 @@ impl Op {
             | Op::AndI { a, .. }
             | Op::ShlI { a, .. }
             | Op::ShrI { a, .. }
+            | Op::AddICut { a, .. }
+            | Op::Bits { a, .. }
             | Op::JumpZero { a, .. }
             | Op::JumpNonZero { a, .. }
             | Op::JumpEqI { a, .. }

@@ -1,6 +1,6 @@
 //! The compiled parser.
 
-use crate::layout::Slot;
+use crate::layout::{Slot, mask};
 
 /// What a parser state extracts into.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,44 @@ pub(crate) enum Case {
     },
 }
 
+/// The ways out of a state whose key fits into one word and is compared with numbers only.
+#[derive(Clone, Debug)]
+pub(crate) struct Select {
+    /// Slot, mask and place of each part of the key.
+    pub parts: Box<[(Slot, u64, u32)]>,
+    /// Value, mask, and what follows.
+    pub cases: Box<[(u64, u64, Option<usize>)]>,
+}
+
+impl Select {
+    /// From a state's key and cases, if they allow it.
+    pub(crate) fn new(parts: &[KeyPart], cases: &[Case]) -> Option<Select> {
+        let mut places = Vec::new();
+        let mut used = 0;
+        for p in parts {
+            places.push((p.slot, mask(p.bits), used));
+            used += u32::try_from(p.bits).ok()?;
+            if used > 64 {
+                return None;
+            }
+        }
+        let pack = |words: &[u64]| {
+            let parts = words.iter().zip(&places);
+            parts.fold(0, |all, (word, (_, mask, place))| all | (word & mask) << place)
+        };
+        let case = |case: &Case| match case {
+            // A value with bits that the key doesn't have hits nothing: what it says must survive packing.
+            Case::Value { value, mask, next } => {
+                let fits = value.iter().zip(&places).all(|(v, (_, mask, _))| v & !mask == 0);
+                fits.then(|| (pack(value), pack(mask), *next))
+            }
+            Case::Set { .. } => None,
+        };
+        let cases = cases.iter().map(case).collect::<Option<_>>()?;
+        Some(Select { parts: places.into(), cases })
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub steps: Vec<Step>,
@@ -71,6 +109,8 @@ pub(crate) struct State {
     pub lookaheads: Vec<Lookahead>,
     pub parts: Vec<KeyPart>,
     pub cases: Vec<Case>,
+    /// The same, where that is possible.
+    pub select: Option<Select>,
     pub default: Option<usize>,
 }
 

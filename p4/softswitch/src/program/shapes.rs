@@ -1,6 +1,6 @@
 //! What a compiled program is made of, the parser aside: headers, calculations, tables, arrays.
 
-use super::Chunk;
+use super::{Chunk, Patch, Piece};
 use crate::control::{MatchKind, NewEntry, ProfileInfo, TableInfo};
 use crate::hash::Algorithm;
 use crate::layout::{Intrinsic, Slot};
@@ -37,6 +37,8 @@ pub(crate) struct ShapeField {
     pub at: u32,
     pub signed: bool,
     pub variable: bool,
+    /// Has no slots: nothing but the packet's octets knows it.
+    pub silent: bool,
 }
 
 /// A header in the packet.
@@ -44,11 +46,17 @@ pub(crate) struct ShapeField {
 pub(crate) struct HeaderShape {
     /// Slot of the validity.
     pub valid: Slot,
-    /// Slots, validity included.
+    /// Slots, validity and origin included.
     pub slots: usize,
     pub fields: Vec<ShapeField>,
+    /// Equal for headers of one type.
+    pub kind: usize,
     /// The fields in words, for headers whose fields allow it.
-    pub chunks: Option<Box<[Chunk]>>,
+    pub kept: Option<Kept>,
+    /// Slot of where in the packet the header was extracted from: one more than its first octet; 0: from nowhere.
+    pub origin: Slot,
+    /// Its place among those that leave, from 1; 0 if it doesn't.
+    pub emitted: u32,
     pub fixed_octets: usize,
     /// Position of the variable field.
     pub variable: Option<usize>,
@@ -56,6 +64,16 @@ pub(crate) struct HeaderShape {
     pub max_octets: usize,
     pub union: Option<usize>,
     pub metadata: bool,
+}
+
+/// A header's fields in words, and which of them are worth looking at: what nothing mentions stays in the packet.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept {
+    pub all: Box<[Chunk]>,
+    /// Those that something may read or write.
+    pub mentioned: Box<[Chunk]>,
+    /// Those that something may write.
+    pub written: Box<[Patch]>,
 }
 
 /// A stack of headers or of unions.
@@ -95,13 +113,36 @@ pub(crate) struct SumPiece {
     pub mask: u64,
 }
 
+/// Fields in a sum that are there together or not at all.
+#[derive(Clone, Debug)]
+pub(crate) struct SumGroup {
+    pub valid: Slot,
+    /// Those of up to 32 bits, and those of more.
+    pub narrow: Box<[Piece]>,
+    pub wide: Box<[Piece]>,
+}
+
+impl SumGroup {
+    /// A sum's fields by what they hang on.
+    pub(crate) fn of(pieces: &[SumPiece]) -> Box<[SumGroup]> {
+        let group = |pieces: &[SumPiece]| {
+            let some = |wide: bool| {
+                let some = pieces.iter().filter(|p| (p.mask > 0xffff_ffff) == wide);
+                some.map(|p| Piece { slot: p.slot, shift: p.shift, mask: p.mask }).collect()
+            };
+            SumGroup { valid: pieces[0].valid, narrow: some(false), wide: some(true) }
+        };
+        pieces.chunk_by(|a, b| a.valid == b.valid).map(group).collect()
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Calculation {
     pub algorithm: Algorithm,
     pub inputs: Vec<Input>,
     pub payload: bool,
     /// Of an Internet checksum over fields alone: the fields, to be added where they are.
-    pub sum: Option<Box<[SumPiece]>>,
+    pub sum: Option<Box<[SumGroup]>>,
     /// Of another hash over metadata and constants alone: their words.
     pub chunks: Option<Box<[Chunk]>>,
 }

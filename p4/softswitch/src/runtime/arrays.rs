@@ -41,14 +41,25 @@ impl Device {
             if filter.counter_id != 0 && filter.counter_id != counter.id {
                 continue;
             }
-            let id = self.pipeline.counters[&counter.id];
-            for cell in cells(counter, filter.index.as_ref(), counter.size)? {
-                out.push(entity::Entity::CounterEntry(CounterEntry {
-                    counter_id: counter.id,
-                    index: Some(index(cell)),
-                    data: Some(counter_data(self.switch.counter(id, cell)?)),
-                }));
-            }
+            let cells = cells(counter, filter.index.as_ref(), counter.size)?;
+            self.counter_cells(counter.id, cells, out)?;
+        }
+        Ok(())
+    }
+
+    fn counter_cells(
+        &self,
+        counter_id: u32,
+        cells: Range<u64>,
+        out: &mut Vec<entity::Entity>,
+    ) -> Result<(), Fault> {
+        let id = self.pipeline.counters[&counter_id];
+        for cell in cells {
+            out.push(entity::Entity::CounterEntry(CounterEntry {
+                counter_id,
+                index: Some(index(cell)),
+                data: Some(counter_data(self.switch.counter(id, cell)?)),
+            }));
         }
         Ok(())
     }
@@ -81,15 +92,26 @@ impl Device {
             if filter.meter_id != 0 && filter.meter_id != meter.id {
                 continue;
             }
-            let id = self.pipeline.meters[&meter.id];
-            for cell in cells(meter, filter.index.as_ref(), meter.size)? {
-                out.push(entity::Entity::MeterEntry(MeterEntry {
-                    meter_id: meter.id,
-                    index: Some(index(cell)),
-                    config: self.switch.meter(id, cell)?.map(meter_message),
-                    counter_data: None,
-                }));
-            }
+            let cells = cells(meter, filter.index.as_ref(), meter.size)?;
+            self.meter_cells(meter.id, cells, out)?;
+        }
+        Ok(())
+    }
+
+    fn meter_cells(
+        &self,
+        meter_id: u32,
+        cells: Range<u64>,
+        out: &mut Vec<entity::Entity>,
+    ) -> Result<(), Fault> {
+        let id = self.pipeline.meters[&meter_id];
+        for cell in cells {
+            out.push(entity::Entity::MeterEntry(MeterEntry {
+                meter_id,
+                index: Some(index(cell)),
+                config: self.switch.meter(id, cell)?.map(meter_message),
+                counter_data: None,
+            }));
         }
         Ok(())
     }
@@ -125,17 +147,65 @@ impl Device {
             if filter.register_id != 0 && filter.register_id != register.id {
                 continue;
             }
-            let id = self.pipeline.registers[&register.id];
-            for cell in cells(register, filter.index.as_ref(), register.size)? {
-                let value = self.switch.register(id, cell)?;
-                out.push(entity::Entity::RegisterEntry(RegisterEntry {
-                    register_id: register.id,
-                    index: Some(index(cell)),
-                    data: Some(bits(value.octets())),
-                }));
-            }
+            let cells = cells(register, filter.index.as_ref(), register.size)?;
+            self.register_cells(register.id, cells, out)?;
         }
         Ok(())
+    }
+
+    fn register_cells(
+        &self,
+        register_id: u32,
+        cells: Range<u64>,
+        out: &mut Vec<entity::Entity>,
+    ) -> Result<(), Fault> {
+        let id = self.pipeline.registers[&register_id];
+        for cell in cells {
+            let value = self.switch.register(id, cell)?;
+            out.push(entity::Entity::RegisterEntry(RegisterEntry {
+                register_id,
+                index: Some(index(cell)),
+                data: Some(bits(value.octets())),
+            }));
+        }
+        Ok(())
+    }
+
+    /// The arrays and their cells that a request stands for, if it is for all cells of counters, meters or registers that
+    /// there are.
+    #[cfg(feature = "grpc")]
+    pub(super) fn cells_read(&self, wanted: &entity::Entity) -> Option<Vec<(u32, u64)>> {
+        let index = &self.pipeline.index;
+        let (id, all): (u32, Vec<(u32, usize)>) = match wanted {
+            entity::Entity::CounterEntry(e) if e.index.is_none() => {
+                (e.counter_id, index.counters.iter().map(|c| (c.id, c.size)).collect())
+            }
+            entity::Entity::MeterEntry(e) if e.index.is_none() => {
+                (e.meter_id, index.meters.iter().map(|m| (m.id, m.size)).collect())
+            }
+            entity::Entity::RegisterEntry(e) if e.index.is_none() => {
+                (e.register_id, index.registers.iter().map(|r| (r.id, r.size)).collect())
+            }
+            _ => return None,
+        };
+        let wanted = all.into_iter().filter(|&(array, _)| id == 0 || id == array);
+        Some(wanted.map(|(array, cells)| (array, cells as u64)).collect())
+    }
+
+    /// Some cells of an array of the kind that a request is for.
+    #[cfg(feature = "grpc")]
+    pub(super) fn read_cells(
+        &self,
+        wanted: &entity::Entity,
+        array: u32,
+        cells: Range<u64>,
+        out: &mut Vec<entity::Entity>,
+    ) -> Result<(), Fault> {
+        match wanted {
+            entity::Entity::CounterEntry(_) => self.counter_cells(array, cells, out),
+            entity::Entity::MeterEntry(_) => self.meter_cells(array, cells, out),
+            _ => self.register_cells(array, cells, out),
+        }
     }
 
     pub(super) fn write_value_set(&mut self, how: update::Type, entry: &ValueSetEntry) -> Result<(), Fault> {

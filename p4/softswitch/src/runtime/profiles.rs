@@ -183,14 +183,42 @@ impl Device {
         Ok(wanted.map(|profile| (profile, &self.pipeline.profiles[&profile])))
     }
 
+    /// Profiles and numbers of what they hold, in the order in which a read gives it; `None` for a profile that isn't there.
+    #[cfg(feature = "grpc")]
+    pub(super) fn numbers(
+        &self,
+        profile: u32,
+        of: fn(&Device, ProfileId) -> Vec<u32>,
+    ) -> Option<impl Iterator<Item = (u32, u32)>> {
+        let profiles = self.profiles_read(profile).ok()?;
+        let all = profiles.flat_map(move |(profile, bound)| {
+            of(self, bound.id).into_iter().filter(|&id| id < OWN_IDS).map(move |id| (profile, id))
+        });
+        Some(all)
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(super) fn member_numbers(&self, profile: ProfileId) -> Vec<u32> {
+        self.switch.member_ids(profile)
+    }
+
+    #[cfg(feature = "grpc")]
+    pub(super) fn group_numbers(&self, profile: ProfileId) -> Vec<u32> {
+        self.switch.group_ids(profile)
+    }
+
     pub(super) fn read_members(
         &self,
         filter: &ActionProfileMember,
         out: &mut Vec<entity::Entity>,
     ) -> Result<(), Fault> {
         for (profile, bound) in self.profiles_read(filter.action_profile_id)? {
-            for member in self.switch.members(bound.id)? {
-                if member.id < OWN_IDS && (filter.member_id == 0 || filter.member_id == member.id) {
+            let members = match filter.member_id {
+                0 => self.switch.members(bound.id)?,
+                one => self.switch.member(bound.id, one).into_iter().collect(),
+            };
+            for member in members {
+                if member.id < OWN_IDS {
                     out.push(entity::Entity::ActionProfileMember(ActionProfileMember {
                         action_profile_id: profile,
                         member_id: member.id,
@@ -208,8 +236,12 @@ impl Device {
         out: &mut Vec<entity::Entity>,
     ) -> Result<(), Fault> {
         for (profile, bound) in self.profiles_read(filter.action_profile_id)? {
-            for group in self.switch.groups(bound.id)? {
-                if group.id < OWN_IDS && (filter.group_id == 0 || filter.group_id == group.id) {
+            let groups = match filter.group_id {
+                0 => self.switch.groups(bound.id)?,
+                one => self.switch.group(bound.id, one).into_iter().collect(),
+            };
+            for group in groups {
+                if group.id < OWN_IDS {
                     let given = self.groups.get(&(bound.id, group.id)).cloned();
                     out.push(entity::Entity::ActionProfileGroup(
                         given.unwrap_or_else(|| group_message(profile, &group)),

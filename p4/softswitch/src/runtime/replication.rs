@@ -34,13 +34,13 @@ impl Device {
             self.clone_sessions.remove(&session);
             return Ok(());
         }
-        if entry.class_of_service != 0 {
-            return Err(Fault::unimplemented("a class of service: clones go to the lowest queue").at(&at));
-        }
+        let class_of_service = u8::try_from(entry.class_of_service).map_err(|_| {
+            Fault::invalid(format!("class of service {}: queues end at 7", entry.class_of_service)).at(&at)
+        })?;
         let packet_length_octets = u32::try_from(entry.packet_length_bytes)
             .map_err(|_| Fault::invalid("a negative packet_length_bytes").at(&at))?;
         let replicas = replicas(&entry.replicas).map_err(|fault| fault.at(&at))?;
-        let config = CloneSession { replicas, packet_length_octets };
+        let config = CloneSession { replicas, packet_length_octets, class_of_service };
         self.switch.set_clone_session(session, config).map_err(|error| Fault::from(error).at(&at))?;
         self.clone_sessions.insert(session, entry.clone());
         Ok(())
@@ -80,22 +80,36 @@ impl Device {
         };
         match filter.r#type.as_ref() {
             Some(pre::Type::CloneSessionEntry(filter)) => {
-                for (id, session) in self.switch.clone_sessions() {
-                    if filter.session_id == 0 || filter.session_id == u32::from(id) {
-                        let given = self.clone_sessions.get(&id).cloned();
-                        push(pre::Type::CloneSessionEntry(
-                            given.unwrap_or_else(|| session_message(id, session)),
-                        ));
+                let mut found = |id, session| {
+                    let given = self.clone_sessions.get(&id).cloned();
+                    push(pre::Type::CloneSessionEntry(given.unwrap_or_else(|| session_message(id, session))));
+                };
+                match filter.session_id {
+                    0 => self.switch.clone_sessions().for_each(|(id, session)| found(id, session)),
+                    one => {
+                        let id = u16::try_from(one).ok();
+                        let one = id.and_then(|id| Some((id, self.switch.clone_session(id)?)));
+                        if let Some((id, session)) = one {
+                            found(id, session);
+                        }
                     }
                 }
             }
             Some(pre::Type::MulticastGroupEntry(filter)) => {
-                for (id, replicas) in self.switch.multicast_groups() {
-                    if filter.multicast_group_id == 0 || filter.multicast_group_id == u32::from(id) {
-                        let given = self.multicast_groups.get(&id).cloned();
-                        push(pre::Type::MulticastGroupEntry(
-                            given.unwrap_or_else(|| group_message(id, replicas)),
-                        ));
+                let mut found = |id, replicas| {
+                    let given = self.multicast_groups.get(&id).cloned();
+                    push(pre::Type::MulticastGroupEntry(
+                        given.unwrap_or_else(|| group_message(id, replicas)),
+                    ));
+                };
+                match filter.multicast_group_id {
+                    0 => self.switch.multicast_groups().for_each(|(id, replicas)| found(id, replicas)),
+                    one => {
+                        let id = u16::try_from(one).ok();
+                        let one = id.and_then(|id| Some((id, self.switch.multicast_group(id)?)));
+                        if let Some((id, replicas)) = one {
+                            found(id, replicas);
+                        }
                     }
                 }
             }
@@ -160,7 +174,7 @@ fn session_message(id: u16, session: &CloneSession) -> CloneSessionEntry {
     CloneSessionEntry {
         session_id: u32::from(id),
         replicas: replica_messages(&session.replicas),
-        class_of_service: 0,
+        class_of_service: session.class_of_service.into(),
         packet_length_bytes: i32::try_from(session.packet_length_octets).unwrap_or(i32::MAX),
     }
 }

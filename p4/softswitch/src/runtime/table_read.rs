@@ -230,7 +230,7 @@ fn no_resource(table: &Table, what: &str) -> Fault {
     Fault::invalid(format!("table `{}`: its entries have no {what}", table.name))
 }
 
-fn key_only(entry: TableEntry) -> TableEntry {
+pub(super) fn key_only(entry: TableEntry) -> TableEntry {
     TableEntry {
         table_id: entry.table_id,
         r#match: entry.r#match,

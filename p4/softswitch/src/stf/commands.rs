@@ -200,13 +200,13 @@ pub(super) fn direct(switch: &mut Switch, nodes: &mut Nodes, words: &[String]) -
     match words.as_slice() {
         ["mirroring_add", session, port] => {
             let replicas = vec![Replica { port: number(port)?, instance: 0 }];
-            let config = CloneSession { replicas, packet_length_octets: 0 };
+            let config = CloneSession { replicas, ..CloneSession::default() };
             switch.set_clone_session(number(session)?, config).map_err(|e| text(&e))?;
         }
         ["mirroring_add_mc", session, group] => {
             let replicas =
                 switch.multicast_group(number(group)?).map(<[Replica]>::to_vec).unwrap_or_default();
-            let config = CloneSession { replicas, packet_length_octets: 0 };
+            let config = CloneSession { replicas, ..CloneSession::default() };
             switch.set_clone_session(number(session)?, config).map_err(|e| text(&e))?;
         }
         ["mirroring_delete", session] => {

@@ -29,6 +29,9 @@ impl Switch {
         let mut f = self.copy_packet(of);
         let n = self.program.layout_data;
         f.frame[..n].copy_from_slice(&of.frame[..n]);
+        f.extracted.clear();
+        f.extracted.extend_from_slice(&of.extracted);
+        f.in_place = of.in_place;
         f
     }
 
@@ -96,6 +99,9 @@ impl Switch {
             copy.frame[at..at + c.limbs].copy_from_slice(&f.frame[at..at + c.limbs]);
         }
         set(&mut copy.frame, program.standard.instance_type, kind);
+        if session.class_of_service != 0 {
+            set_if(&mut copy.frame, program.standard.priority, u64::from(session.class_of_service));
+        }
         if session.packet_length_octets != 0 {
             let most = session.packet_length_octets as usize;
             let headers = exec::header_octets(&program, &copy);

@@ -3,7 +3,6 @@
 //! here a caller can.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use super::{Departure, Switch, instance, set, set_if};
 use crate::exec;
@@ -67,8 +66,7 @@ impl Switch {
     /// The second half of [`Switch::dequeue`]: egress and what follows it.
     pub fn egress(&mut self, taken: Taken, now_ns: u64) -> Departure {
         let Taken { flight: mut f, port, queue } = taken;
-        let program = Arc::clone(&self.program);
-        let s = &program.standard;
+        let s = self.program.standard;
         let mut departure =
             Departure { packet: None, queue, enqueued_ns: f.enqueued_ns, recirculated: false };
         set(&mut f.frame, s.egress_port, u64::from(port));
@@ -77,7 +75,8 @@ impl Switch {
         let length = u64::from(f.length);
         set(&mut f.frame, s.packet_length, length);
 
-        exec::apply(&program, &mut self.state, &mut f, program.control.egress, now_ns);
+        let code = self.program.control.egress;
+        exec::apply(&self.program, &mut self.state, &mut f, code, now_ns);
         if f.dead {
             self.put_flight(f);
             return departure;
@@ -91,7 +90,7 @@ impl Switch {
             self.put_flight(f);
             return departure;
         }
-        exec::deparse(&program, &mut self.state, &mut f, now_ns);
+        exec::deparse(&self.program, &mut self.state, &mut f, now_ns);
         if f.dead {
             self.put_flight(f);
             return departure;

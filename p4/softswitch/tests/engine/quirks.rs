@@ -10,7 +10,7 @@ fn to(port: u64) -> serde_json::Value {
 }
 
 fn session(port: u16) -> CloneSession {
-    CloneSession { replicas: vec![Replica { port, instance: 0 }], packet_length_octets: 0 }
+    CloneSession { replicas: vec![Replica { port, instance: 0 }], ..CloneSession::default() }
 }
 
 #[test]
@@ -256,4 +256,15 @@ fn registers_keep_what_fits_them_and_ignore_indices_beyond() {
     let out = drain(&mut switch, 0);
     assert_eq!(word(&out[0].1, 1), 0xff);
     assert_eq!(word(&out[1].1, 1), 0x1ff, "beyond the array the field is left alone");
+}
+
+#[test]
+fn a_clones_class_of_service_is_its_queue() {
+    let clone = primitive("clone_ingress_pkt_to_egress", json!([number(5), number(1)]));
+    let mut switch = Build { ingress: vec![to(1), clone], ..Build::default() }.switch();
+    switch.set_clone_session(5, CloneSession { class_of_service: 6, ..session(3) }).unwrap();
+    switch.ingress(0, packet(1, 2, 0), 0);
+    assert_eq!((switch.dequeue(1, 0).unwrap().queue, switch.dequeue(3, 0).unwrap().queue), (0, 6));
+    let most = switch.set_clone_session(5, CloneSession { class_of_service: 8, ..session(3) }).unwrap_err();
+    assert!(most.to_string().contains("8 queues"), "{most}");
 }

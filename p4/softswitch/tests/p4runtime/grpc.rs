@@ -17,13 +17,13 @@ use tokio::net::TcpListener;
 
 use crate::support::{CPU_PORT, DEVICE, action, config, dscp, entity, index, pipeline, update};
 
-struct Served {
-    address: String,
-    server: Server,
-    runtime: Arc<Mutex<Runtime>>,
+pub struct Served {
+    pub address: String,
+    pub server: Server,
+    pub runtime: Arc<Mutex<Runtime>>,
 }
 
-async fn serve() -> Served {
+pub async fn serve() -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let runtime = Arc::new(Mutex::new(Runtime::new(DEVICE, config())));
@@ -41,7 +41,7 @@ async fn connect(served: &Served, election_id: u128) -> Client {
     Client::connect(&served.address, options(election_id)).await.unwrap()
 }
 
-async fn ready(served: &Served) -> Client {
+pub async fn ready(served: &Served) -> Client {
     let mut client = connect(served, 1).await;
     client.set_pipeline(Action::VerifyAndCommit, Some(pipeline())).await.unwrap();
     client

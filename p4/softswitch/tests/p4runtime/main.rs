@@ -5,8 +5,12 @@
 mod arbitration;
 mod entities;
 #[cfg(feature = "grpc")]
+mod garbage;
+#[cfg(feature = "grpc")]
 mod grpc;
 mod kinds;
+#[cfg(feature = "grpc")]
+mod large;
 mod packets;
 mod pipelines;
 mod refusals;

@@ -77,10 +77,22 @@ fn a_group_follows_the_links_of_its_ports() {
         members.push(action_profile_group::Member { member_id: port, weight: 1, watch_kind: Some(watch) });
     }
     let group = ActionProfileGroup { action_profile_id: profile, group_id: 5, members, max_size: 4 };
+    let given = group.clone();
     let group = Kind::ActionProfileGroup(group);
     write(&mut runtime, Type::Insert, group.clone()).unwrap();
     write(&mut runtime, Type::Insert, route(table_action::Type::ActionProfileGroupId(5))).unwrap();
     ports_follow_links(&mut runtime);
+    // Without a port that is up, a group is as one without members.
+    runtime.set_port_up(1, false);
+    runtime.set_port_up(2, false);
+    let all_down = ports(&mut runtime);
+    let empty = ActionProfileGroup { members: Vec::new(), ..given };
+    write(&mut runtime, Type::Modify, Kind::ActionProfileGroup(empty)).unwrap();
+    assert_eq!(ports(&mut runtime), all_down);
+    runtime.set_port_up(1, true);
+    runtime.set_port_up(2, true);
+    assert_eq!(ports(&mut runtime), all_down);
+    write(&mut runtime, Type::Modify, group.clone()).unwrap();
     // What is down when a group is written counts as well, and reads give what was written.
     runtime.set_port_up(2, false);
     write(&mut runtime, Type::Modify, group.clone()).unwrap();
