@@ -143,3 +143,44 @@ fn a_lost_association_takes_its_pool_with_it() {
     bench.error(id, wire::rdcc::Reason::UNKNOWN_ASSOCIATION, us(2));
     assert!(bench.permits(us(2), us(90), 9).is_empty());
 }
+
+/// Ours: a message behind one that was given up takes over its numbers. The receiver may not have heard of either, and
+/// would take the newer one's data for the older one's; a grant for the newer one shows that it knows, a pool's doesn't.
+#[test]
+fn numbers_that_were_announced_before_need_a_grant_of_their_own() {
+    let mut bench = SenderBench::up();
+    let first = bench.submit(4 * UNIT, false, Nanos(0));
+    assert_eq!(bench.requested().roce_binding().unwrap().first_msn, 0);
+    pool(&mut bench, 9, 100_000, us(1));
+    assert_eq!(bench.permits(us(1), us(1), 1).len(), 1);
+    bench.sender.cancel(RECEIVER, first, us(2));
+    while bench.sent().is_some() {}
+    // Numbers 1 to 3, and 4: the one that is new.
+    let reusing = bench.submit(3 * UNIT, false, us(2));
+    let fresh = bench.submit(UNIT, false, us(2));
+    let firsts =
+        [bench.requested(), bench.requested()].map(|request| request.roce_binding().unwrap().first_msn);
+    assert_eq!(firsts, [1, 4]);
+    pool(&mut bench, 9, 100_000, us(3));
+    assert_eq!(bench.permits(us(3), us(40), 99), [], "pool credit isn't for it");
+    bench.grant(reusing, 2 * UNIT, 100_000, us(40));
+    let permits = bench.permits(us(40), us(45), 99);
+    assert_eq!(counts(&permits, [reusing, fresh]), [2, 0]);
+    bench.grant(reusing, 3 * UNIT, 100_000, us(45));
+    pool(&mut bench, 9, 100_000, us(45));
+    assert_eq!(counts(&bench.permits(us(45), us(60), 99), [reusing, fresh]), [1, 1]);
+    assert_eq!(bench.sender.stats().invariant_violations, 0);
+}
+
+/// With nobody but such a message, pool credit goes back.
+#[test]
+fn pool_credit_that_no_message_may_use_is_returned() {
+    let mut bench = SenderBench::up();
+    let first = bench.submit(4 * UNIT, false, Nanos(0));
+    bench.sender.cancel(RECEIVER, first, us(1));
+    bench.submit(UNIT, false, us(1));
+    while bench.sent().is_some() {}
+    pool(&mut bench, 2, 100_000, us(2));
+    let Some((_, Message::CreditReturn(credit))) = bench.sent() else { panic!() };
+    assert_eq!((credit.message_id, credit.new_limit), (POOL, Octets(0)));
+}

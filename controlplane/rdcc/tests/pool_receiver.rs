@@ -235,3 +235,61 @@ fn both_sides_of_a_pool() {
     assert!(stats.pool_grants > 0 && stats.pool_grants == stats.grants);
     assert_eq!(sender.stats().invariant_violations, 0);
 }
+
+/// A request for `units` from number `first_msn` on queue pair 1.
+fn ask_from(bench: &mut ReceiverBench, id: u64, first_msn: u32, units: u64, now: Nanos) {
+    let rdma_messages = u16::try_from(units).unwrap();
+    let binding = RoceBinding { destination_qp: 1, first_msn, rdma_messages };
+    let request = CreditRequest { binding_value: binding.to_value(), ..request(id, units * UNIT, 0) };
+    bench.give(1, &Message::CreditRequest(request), now);
+}
+
+fn granted_to(found: &[(Flags, CreditGrant)]) -> Vec<MessageId> {
+    let mut ids: Vec<_> = found.iter().map(|(_, grant)| grant.message_id).collect();
+    ids.dedup();
+    ids
+}
+
+/// Ours: a message that takes over numbers of one that was given up gets grants of its own, the first beyond them the
+/// pool's. The CANCEL may have come (message 2) or not (message 3).
+#[test]
+fn numbers_of_a_message_that_was_given_up_are_granted_by_name() {
+    let mut bench = bench(Capabilities::STATUS.with(Capabilities::POOL));
+    ask_from(&mut bench, 1, 0, 3, us(1));
+    assert_eq!(granted_to(&grants(&mut bench, us(2))), [POOL]);
+    bench.data(1, 1, 0, 4096, us(3));
+    let cancel = Cancel { message_id: MessageId(1), reason: Reason::APPLICATION_ABORT };
+    bench.give(1, &Message::Cancel(cancel), us(4));
+    ask_from(&mut bench, 2, 1, 1, us(5));
+    assert_eq!(granted_to(&grants(&mut bench, us(6))).last(), Some(&MessageId(2)));
+    ask_from(&mut bench, 3, 1, 2, us(7));
+    assert_eq!(granted_to(&grants(&mut bench, us(8))).last(), Some(&MessageId(3)));
+    bench.data(1, 1, 1, 4096, us(9));
+    bench.data(1, 1, 2, 4096, us(9));
+    assert_eq!(bench.receiver.stats().messages_completed, 1);
+    // The first number that was never another's: the pool's credit is for it again, what is left of it included.
+    ask_from(&mut bench, 4, 3, 1, us(10));
+    ask_from(&mut bench, 4, 3, 1, us(30));
+    assert_eq!(granted_to(&grants(&mut bench, us(31))), [POOL]);
+    bench.data(1, 1, 3, 4096, us(32));
+    let stats = bench.receiver.stats();
+    assert_eq!((stats.messages_completed, stats.excess_octets), (2, 0));
+}
+
+/// Ours: the receiver may not have heard of the message that was given up. Who asks for the third time while the pool has
+/// credit can't use it.
+#[test]
+fn a_member_that_asks_in_vain_gets_grants_of_its_own() {
+    let mut bench = bench(Capabilities::STATUS.with(Capabilities::POOL));
+    ask_from(&mut bench, 1, 7, 1, us(1));
+    for repetition in 1..3 {
+        ask_from(&mut bench, 1, 7, 1, us(repetition * 20));
+        assert_eq!(granted_to(&grants(&mut bench, us(repetition * 20 + 1))), [POOL], "{repetition}");
+    }
+    ask_from(&mut bench, 1, 7, 1, us(60));
+    assert!(granted_to(&grants(&mut bench, us(61))).contains(&MessageId(1)));
+    // What the sender may have let go under the pool all the same is no offence.
+    bench.data(1, 1, 7, 4096, us(62));
+    let stats = bench.receiver.stats();
+    assert_eq!((stats.messages_completed, stats.excess_octets), (1, 0));
+}

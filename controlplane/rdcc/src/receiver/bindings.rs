@@ -35,6 +35,16 @@ impl Carrier {
         Self { lane: Lane::QueuePair(destination_qp), first_msn, rdma_messages }
     }
 
+    /// The number after its last.
+    pub(super) fn end(&self) -> u32 {
+        self.first_msn.wrapping_add(u32::from(self.rdma_messages)) & MSN_MASK
+    }
+
+    /// Whether its numbers begin before `end`.
+    pub(super) fn begins_before(&self, end: u32) -> bool {
+        is_before(self.first_msn, end)
+    }
+
     /// No data of its own.
     pub(super) const fn none() -> Self {
         Self { lane: Lane::None, first_msn: 0, rdma_messages: 0 }
@@ -138,6 +148,11 @@ impl Bindings {
 /// How far `to` is ahead of `from` on the circle of 24-bit numbers.
 fn distance(to: u32, from: u32) -> u32 {
     to.wrapping_sub(from) & MSN_MASK
+}
+
+/// Whether a number comes before another.
+pub(super) fn is_before(number: u32, other: u32) -> bool {
+    (1..=MSN_MASK / 2).contains(&distance(other, number))
 }
 
 //= RDCC, Transport Bindings: 5a627df4

@@ -161,6 +161,7 @@ impl Receiver {
             flows: Flows::default(),
             messages: BTreeMap::new(),
             completed: BTreeMap::new(),
+            given_up: BTreeMap::new(),
             forgotten: 0,
             aimd: Aimd::default(),
             rate: 0,

@@ -65,8 +65,13 @@ impl Receiver {
         let mut excess = total.saturating_sub(allowed);
         if let Some(pool) = pool {
             // Beyond what was announced, the pool's credit covers it; beyond its length, nothing does.
+            message.asked_in_vain = 0;
             let (credited, length) = (message.base() - before, message.length);
             excess = self.pool_received(pool, credited) + total.saturating_sub(length);
+        } else {
+            let beyond_length = total.saturating_sub(message.length).min(excess);
+            let within = total - beyond_length;
+            excess = self.covered_by_pool(slot, within, excess - beyond_length, now) + beyond_length;
         }
         let excess = self.tolerate(slot, total, excess);
         let Some(message) = self.inbound_mut(slot) else { return };

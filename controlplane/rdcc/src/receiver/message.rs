@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use wire::rdcc::{AssociationId, SequenceNumber};
 use wire::units::Nanos;
 
-use super::bindings::Carrier;
+use super::bindings::{Carrier, Lane};
 use super::parameters::{Told, Update};
 use super::rate::Aimd;
 use super::shares::Held;
@@ -73,6 +73,8 @@ pub(super) struct Inbound {
     pub(super) pool: bool,
     /// Whether it gets its credit from the pool.
     pub(super) pooled: bool,
+    /// How often its sender has asked in vain for what the pool's credit should have covered.
+    pub(super) asked_in_vain: u8,
     /// Up to where octets were let go by a pool that was given up.
     pub(super) tolerated: u64,
     pub(super) service: u64,
@@ -108,6 +110,7 @@ impl Inbound {
             active: false,
             pool: false,
             pooled: false,
+            asked_in_vain: 0,
             tolerated: 0,
             service: 0,
             turn: None,
@@ -206,6 +209,8 @@ pub(super) struct Association {
     pub(super) messages: BTreeMap<u64, u32>,
     /// Completed ones by Message ID, the newest: a repeated request is answered with `MSG_DONE` again.
     pub(super) completed: BTreeMap<u64, u64>,
+    /// Numbers of messages that were given up, by queue pair: up to where messages that come may reuse them.
+    pub(super) given_up: BTreeMap<Lane, u32>,
     /// The highest Message ID that fell out of `completed`.
     pub(super) forgotten: u64,
     pub(super) aimd: Aimd,

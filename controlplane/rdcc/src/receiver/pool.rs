@@ -11,11 +11,16 @@
 use wire::units::Nanos;
 
 use super::Receiver;
-use super::bindings::Carrier;
+use super::bindings::{Carrier, Lane, is_before};
 use super::message::Inbound;
 
 /// Stands for the pool where a Message ID is asked for.
 pub(super) const POOL_ID: u64 = 0;
+
+/// Ours: so many requests of a member while its pool has credit, and none of its octets between them, are in vain.
+const VAIN_REQUESTS: u8 = 3;
+/// Ours: numbers of messages that were given up are remembered of so many queue pairs an association.
+const REMEMBERED_QUEUE_PAIRS: usize = 64;
 
 impl Receiver {
     /// The pool of an association, if it has one.
@@ -49,6 +54,51 @@ impl Receiver {
             }
             self.pools += 1;
         }
+    }
+
+    /// Notes the numbers of a message that was given up. Ours: of so many queue pairs an association; of one that was
+    /// forgotten a message joins the pool, and leaves it when its sender has asked in vain.
+    pub(super) fn note_given_up(&mut self, index: u32, carrier: &Carrier) {
+        let Some(association) = self.association_mut(index) else { return };
+        if !matches!(carrier.lane, Lane::QueuePair(_)) {
+            return;
+        }
+        let end = carrier.end();
+        if let Some(known) = association.given_up.get_mut(&carrier.lane) {
+            if is_before(*known, end) {
+                *known = end;
+            }
+        } else if association.given_up.len() < REMEMBERED_QUEUE_PAIRS {
+            association.given_up.insert(carrier.lane, end);
+        }
+    }
+
+    /// Whether a message takes over numbers of one that was given up: its sender waits for a grant for it, which shows
+    /// that they are known as its own, and doesn't use a pool's credit (our decision).
+    pub(super) fn reuses_numbers(&mut self, index: u32, carrier: &Carrier) -> bool {
+        let Some(association) = self.association_mut(index) else { return false };
+        let Some(&end) = association.given_up.get(&carrier.lane) else { return false };
+        let reuses = carrier.begins_before(end);
+        if !reuses {
+            association.given_up.remove(&carrier.lane);
+        }
+        reuses
+    }
+
+    /// A member's sender asks again and again although the pool has credit: it can't use it, since it knows of a message
+    /// on that queue pair that never was announced here. The member gets grants of its own from then on.
+    pub(super) fn leave_pool_in_vain(&mut self, slot: u32, now: Nanos) {
+        let Some(pool) = self.pool_of_member(slot) else { return };
+        let has_credit = self.inbound(pool).is_some_and(|pool| pool.live);
+        let Some(message) = self.inbound_mut(slot).filter(|_| has_credit) else { return };
+        message.asked_in_vain += 1;
+        if message.asked_in_vain < VAIN_REQUESTS {
+            return;
+        }
+        message.pooled = false;
+        let index = message.association;
+        self.settle_pool(index, now);
+        self.settle(slot, now);
     }
 
     /// A member's sender asked for credit.
@@ -113,6 +163,19 @@ impl Receiver {
         for member in members {
             self.settle(member, now);
         }
+    }
+
+    /// Octets of a message that is no member any more, or never was, came beyond its own credit: what its sender may have
+    /// let go under the pool's is no offence. Gives the rest.
+    pub(super) fn covered_by_pool(&mut self, slot: u32, total: u64, excess: u64, now: Nanos) -> u64 {
+        let Some(index) = self.inbound(slot).map(|message| message.association) else { return excess };
+        let Some(pool) = self.pool_of(index).filter(|_| excess > 0) else { return excess };
+        let rest = self.pool_received(pool, excess);
+        if let Some(message) = self.inbound_mut(slot) {
+            message.tolerated = message.tolerated.max(total - rest);
+        }
+        self.settle_pool(index, now);
+        rest
     }
 
     /// `total` octets of a message came, `excess` of them beyond its credit: what a pool that was given up may have

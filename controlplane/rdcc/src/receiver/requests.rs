@@ -90,14 +90,18 @@ impl Receiver {
             // Unscheduled data takes its time on the link too: credit leaves room for it.
             self.credit_clock = self.credit_clock.max(now) + self.link_time(announced);
         }
-        self.join_pool(slot, now);
+        if !self.reuses_numbers(index, &carrier) {
+            self.join_pool(slot, now);
+        }
         self.recount(slot);
         let early = self.bindings.bind(from, carrier, slot);
         self.settle_lane(from, carrier.lane, now);
         if early > 0 {
             self.receive(slot, early, false, now);
         }
-        self.pool_request(index, false, now);
+        if self.inbound(slot).is_some_and(|message| message.pooled) {
+            self.pool_request(index, false, now);
+        }
     }
 
     /// A request for a message that is known: its sender holds no usable credit, has converted its unscheduled message, or
@@ -127,6 +131,7 @@ impl Receiver {
         let pooled = self.inbound(slot).is_some_and(|message| message.pooled);
         if pooled {
             self.pool_request(index, true, now);
+            self.leave_pool_in_vain(slot, now);
         }
         if live && self.inbound(slot).is_some_and(|message| message.live) && !self.is_behind_another(slot) {
             // The grant was lost or ran out at the sender; it is still charged here. Behind a message without credit
@@ -180,7 +185,9 @@ impl Receiver {
         let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
         message.cancelled = true;
         message.wants = false;
-        let (index, id, lane) = (message.association, message.id, message.carrier.lane);
+        let (index, id, carrier) = (message.association, message.id, message.carrier);
+        let lane = carrier.lane;
+        self.note_given_up(index, &carrier);
         self.timers.set(Timer::Cancelled(slot), reclaim);
         self.settle(slot, now);
         self.settle_pool(index, now);

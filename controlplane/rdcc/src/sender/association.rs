@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use wire::rdcc::{AssocAccept, AssociationId, Capabilities, Epoch, SequenceNumber};
 use wire::units::{Micros, Nanos, Octets, Octets32};
 
+use super::MSN_MASK;
 use super::message::Message;
 use super::pool::Pool;
 use super::rtt::Rtt;
@@ -56,9 +57,39 @@ pub(super) struct QueuePair {
     pub(super) next_post: u32,
     /// Messages not yet wholly posted, in the order of their sequence numbers. Only the first may post.
     pub(super) order: VecDeque<u64>,
-    /// A message ended with posts missing, and the receiver hasn't shown yet that it knows: no unscheduled data goes here, since
-    /// it could be taken for that message's.
-    pub(super) gap: bool,
+    /// The number after the last that those messages were announced with.
+    pub(super) announced: u32,
+    /// A message ended with posts missing: the numbers below this one were announced for what isn't posted any more. A
+    /// receiver that hasn't heard of it would take data that it doesn't know for that.
+    pub(super) reused_until: Option<u32>,
+}
+
+impl QueuePair {
+    /// Whether numbers from `first` on may stand for something else at the receiver.
+    pub(super) fn reuses(&self, first: u32) -> bool {
+        self.reused_until.is_some_and(|end| is_before(first, end))
+    }
+
+    /// A message left the queue pair: what was announced up to now no longer holds.
+    pub(super) fn note_reuse(&mut self) {
+        let end = self.announced;
+        if is_before(self.next_post, end) && self.reused_until.is_none_or(|known| is_before(known, end)) {
+            self.reused_until = Some(end);
+        }
+    }
+
+    /// Moves on to the next number.
+    pub(super) fn advance(&mut self) {
+        self.next_post = (self.next_post + 1) & MSN_MASK;
+        if !self.reuses(self.next_post) {
+            self.reused_until = None;
+        }
+    }
+}
+
+/// Whether `number` comes before `end` on the circle of 24-bit numbers.
+fn is_before(number: u32, end: u32) -> bool {
+    (1..=MSN_MASK / 2).contains(&(end.wrapping_sub(number) & MSN_MASK))
 }
 
 /// State shared with one receiver.
@@ -119,6 +150,16 @@ impl Association {
     pub(super) fn resolve(&self, wire_id: u64) -> Option<u64> {
         let id = self.announced_anew.get(&wire_id).copied().unwrap_or(wire_id);
         self.messages.get(&id).is_some_and(|message| message.wire_id == wire_id).then_some(id)
+    }
+
+    /// Whether a message that comes last on its queue pair gets numbers that may stand for something else at the
+    /// receiver.
+    pub(super) fn reuses_numbers(&self, id: u64) -> bool {
+        let pair =
+            self.messages.get(&id).and_then(Message::queue_pair).and_then(|qp| self.queue_pairs.get(&qp));
+        pair.is_some_and(|pair| {
+            pair.reuses(if pair.order.is_empty() { pair.next_post } else { pair.announced })
+        })
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -109,9 +109,6 @@ impl Sender {
         if association.unscheduled == Some(key.1) && message.state != State::Unsched {
             association.unscheduled = None;
         }
-        if let Some(pair) = message.queue_pair().and_then(|qp| association.queue_pairs.get_mut(&qp)) {
-            pair.gap = false;
-        }
         // Rule 1 of Credit Requests and Grants: never reduces credit. The receiver must not grant beyond the length
         // (rule 5); if it does, the rest is meaningless.
         let limit = grant.grant_limit.0.min(message.spec.length.0);

@@ -143,7 +143,7 @@ impl Sender {
         let complete = message.transmitted == message.spec.length.0;
         let qp = message.queue_pair();
         if let Some(queue_pair) = qp.and_then(|qp| association.queue_pairs.get_mut(&qp)) {
-            queue_pair.next_post = (queue_pair.next_post + 1) & MSN_MASK;
+            queue_pair.advance();
             if complete {
                 queue_pair.order.pop_front();
             }

@@ -194,7 +194,7 @@ impl Sender {
         let peer = association.peer;
         for queue_pair in association.queue_pairs.values_mut() {
             queue_pair.order.clear();
-            queue_pair.gap = false;
+            queue_pair.reused_until = None;
         }
         for &(id, tag) in &restarted {
             self.enter_queue_pair((index, id));

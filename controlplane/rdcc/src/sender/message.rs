@@ -61,6 +61,9 @@ pub(super) struct Message {
     pub(super) queued_at: Option<Nanos>,
     /// The application can't send it now and has given its credit back.
     pub(super) paused: bool,
+    /// Whether it goes under credit of its own only: the receiver may know its numbers as another message's, and a grant
+    /// for this one is what shows that it doesn't. A pool's says nothing about numbers.
+    pub(super) own_credit_only: bool,
     /// Its share of pool credit so far, divided by its weight.
     pub(super) service: u64,
 }
@@ -85,6 +88,7 @@ impl Message {
             waiting_since: Nanos(0),
             queued_at: None,
             paused: false,
+            own_credit_only: false,
             service: 0,
         }
     }

@@ -42,7 +42,10 @@ impl Association {
     fn pool_covers(&self, message: &Message, now: Nanos) -> bool {
         let unit = self.parameters.credit_unit;
         let scheduled = matches!(message.state, State::Waiting | State::Scheduled) && !message.paused;
-        scheduled && !message.own_credit(unit, now) && message.next_post(unit) <= self.pool.left()
+        scheduled
+            && !message.own_credit_only
+            && !message.own_credit(unit, now)
+            && message.next_post(unit) <= self.pool.left()
     }
 
     /// The message that posts next: the lowest class, and in it the one with the least service for its weight.
@@ -112,10 +115,9 @@ impl Sender {
             self.timers.clear(Timer::Request((index, id)));
         }
         for id in exhausted {
-            if let Some(message) = self.message((index, id)) {
-                message.state = State::Waiting;
+            if !self.own_lifetime_elapsed((index, id), now) {
+                self.await_answer((index, id), now);
             }
-            self.await_answer((index, id), now);
         }
         self.return_needless_pool_credit(index);
         let left = if usable { self.association(index).pool.left() } else { 0 };
@@ -128,8 +130,10 @@ impl Sender {
     /// Without a scheduled message there is nobody to use what is left of the pool.
     fn return_needless_pool_credit(&mut self, index: u32) {
         let association = self.association(index);
-        let users =
-            |message: &Message| matches!(message.state, State::Waiting | State::Scheduled | State::New);
+        let users = |message: &Message| {
+            matches!(message.state, State::Waiting | State::Scheduled | State::New)
+                && !message.own_credit_only
+        };
         if association.pool.left() == 0 || association.messages.values().any(users) || !association.is_up() {
             return;
         }
@@ -159,12 +163,26 @@ impl Sender {
         self.account_pool(index, 0);
         self.schedule_pool(index, now);
         for id in users {
-            if let Some(message) = self.message((index, id)) {
-                message.state = State::Waiting;
+            if !self.own_lifetime_elapsed((index, id), now) {
+                self.request_now((index, id), now);
             }
-            self.request_now((index, id), now);
         }
         self.check_backlog(now);
+    }
+
+    /// A SCHEDULED message has no credit left: it waits. If it has credit of its own whose Lifetime is over at this very
+    /// time, the message is handled as that timer would; then the result is true.
+    fn own_lifetime_elapsed(&mut self, key: Key, now: Nanos) -> bool {
+        let unit = self.association(key.0).parameters.credit_unit;
+        let Some(message) = self.message(key).filter(|message| message.state == State::Scheduled) else {
+            return true;
+        };
+        if message.covers_next_post(unit) {
+            self.lifetime_elapsed(key, now);
+            return true;
+        }
+        message.state = State::Waiting;
+        false
     }
 
     /// Forgets the pool: its association ended.

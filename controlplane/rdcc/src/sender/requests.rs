@@ -19,16 +19,18 @@ impl Sender {
     pub(super) fn begin(&mut self, key: Key, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];
         let parameters = association.parameters;
+        let reuses = association.reuses_numbers(key.1);
         let Some(message) = association.messages.get_mut(&key.1) else { return };
+        message.own_credit_only = reuses;
         // The count of RDMA messages has 16 bits (RDCC, Transport Bindings).
         if message.queue_pair().is_some() && message.posts(parameters.credit_unit) > u64::from(u16::MAX) {
             self.abort(key, Reason::MESSAGE_TOO_LARGE, now);
             return;
         }
-        // Rule 3 of Unscheduled Transmission: one unscheduled message outstanding at most.
-        let pair = message.queue_pair().and_then(|qp| association.queue_pairs.get(&qp));
+        // Rule 3 of Unscheduled Transmission: one unscheduled message outstanding at most. Data that goes before the
+        // receiver has shown what it knows needs numbers that were never another's.
         let unscheduled = message.spec.allow_unscheduled
-            && !pair.is_some_and(|pair| pair.gap)
+            && !reuses
             && message.spec.length.0 <= parameters.unscheduled_limit
             && association.unscheduled.is_none();
         if unscheduled {
@@ -140,6 +142,8 @@ impl Sender {
         self.unqueue(key);
         self.set_unused(key, 0, now);
         self.request_now(key, now);
+        // The pool's credit may cover it all the same.
+        self.settle_pool(key.0, now);
     }
 
     //= RDCC, Unscheduled Transmission: 5eaf5cf3 a77612f9
@@ -275,7 +279,7 @@ impl Sender {
         for (&qp, queue_pair) in &mut association.queue_pairs {
             if let Some(place) = queue_pair.order.iter().position(|&id| id == key.1) {
                 queue_pair.order.remove(place);
-                queue_pair.gap = true;
+                queue_pair.note_reuse();
                 left = Some(qp);
             }
         }
@@ -298,6 +302,8 @@ impl Sender {
         let wire_id = association.next_message;
         association.next_message += 1;
         let Some(message) = association.messages.get_mut(&key.1) else { return };
+        let pair = message.queue_pair().and_then(|qp| association.queue_pairs.get(&qp));
+        message.own_credit_only = pair.is_some_and(|pair| pair.reuses(message.first_msn));
         let old = core::mem::replace(&mut message.wire_id, wire_id);
         message.unscheduled = false;
         association.announced_anew.remove(&old);
@@ -321,6 +327,9 @@ impl Sender {
                 message.first_msn = first;
                 changed.push(id);
             }
+        }
+        if let Some(queue_pair) = association.queue_pairs.get_mut(&qp) {
+            queue_pair.announced = u32::try_from(next & u64::from(MSN_MASK)).unwrap_or_default();
         }
         changed
     }
