@@ -33,7 +33,7 @@ pub struct Args {
     /// Write summary.json, queue.svg and index.html here (with several topologies, a folder each)
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Run the switches with this BMv2 JSON instead of the built-in one
+    /// Run all switches with this BMv2 JSON, whatever `pipeline` in the topology says
     #[arg(long, value_name = "FILE")]
     pipeline: Option<PathBuf>,
 }
@@ -127,19 +127,9 @@ pub fn run(args: &Args) -> Result<()> {
     // Everything is read and checked before anything runs: a wrong second file must not cost a run of the first.
     let topologies = args.topologies.iter().map(|path| output::load(path)).collect::<Result<Vec<_>>>()?;
     let folders = folders(args, &topologies)?;
-    let pipeline = match &args.pipeline {
-        Some(path) => {
-            let json = fs::read(path)
-                .into_diagnostic()
-                .wrap_err_with(|| format!("can't read {}", path.display()))?;
-            Pipeline::from_json(&json)
-                .into_diagnostic()
-                .wrap_err_with(|| format!("{} can't be run", path.display()))?
-        }
-        None => Pipeline::built_in().into_diagnostic()?,
-    };
+    let pipelines = topologies.iter().map(|topology| programs(args, topology)).collect::<Result<Vec<_>>>()?;
     let mut comparisons = Vec::new();
-    for (index, topology) in topologies.into_iter().enumerate() {
+    for (index, (topology, pipeline)) in topologies.into_iter().zip(pipelines).enumerate() {
         let mut outcomes = Vec::new();
         let named = topology.workloads.first().map_or_else(Vec::new, |workload| workload.schemes.clone());
         for scheme in args.scheme.map_or(named, |name| vec![name.into()]) {
@@ -160,6 +150,18 @@ pub fn run(args: &Args) -> Result<()> {
         }
     }
     incomplete(&comparisons)
+}
+
+/// What the switches run: what the command line says, else what the topology says.
+fn programs(args: &Args, topology: &Topology) -> Result<Pipeline> {
+    let Some(path) = &args.pipeline else {
+        return Pipeline::of_topology(topology).map_err(|problems| {
+            problems.iter().for_each(output::show);
+            output::said()
+        });
+    };
+    let json = fs::read(path).into_diagnostic().wrap_err_with(|| format!("can't read {}", path.display()))?;
+    Pipeline::from_json(&json).into_diagnostic().wrap_err_with(|| format!("{} can't be run", path.display()))
 }
 
 fn simulate(topology: &Topology, pipeline: &Pipeline, scheme: Scheme, args: &Args) -> Result<Outcome> {

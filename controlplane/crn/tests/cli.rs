@@ -231,3 +231,42 @@ fn sim_writes_nowhere_but_into_its_folder() {
     assert!(stderr(&output).contains("two topologies are named"), "{}", stderr(&output));
     assert!(!out.exists());
 }
+
+/// The switches run what the topology says, each its own.
+#[test]
+fn sim_runs_the_programs_that_the_topology_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/bmv2/build");
+    let text = fs::read_to_string(topology("incast-8to1.yaml")).unwrap();
+    let own = "target: soft, pipeline: { json: other.json, p4info: crn.p4info.txtpb },";
+    let path = folder.path().join("own.yaml");
+    fs::write(&path, text.replacen("target: soft,", own, 1).replace("batches: 20", "batches: 1")).unwrap();
+    let sim = |more: &[&str]| {
+        let args = [&["sim", path.to_str().unwrap(), "--scheme", "none", "--json"], more].concat();
+        crn(&args)
+    };
+    let missing = sim(&[]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(stderr(&missing).contains("the program of `s1`"), "{}", stderr(&missing));
+    fs::copy(build.join("crn.p4info.txtpb"), folder.path().join("crn.p4info.txtpb")).unwrap();
+    fs::write(folder.path().join("other.json"), "{}").unwrap();
+    let no_program = sim(&[]);
+    assert_eq!(no_program.status.code(), Some(1));
+    assert!(stderr(&no_program).contains("the program of `s1`"), "{}", stderr(&no_program));
+    assert!(stderr(&no_program).contains("a program that this target runs"), "{}", stderr(&no_program));
+    let overridden = sim(&["--pipeline", build.join("crn.json").to_str().unwrap()]);
+    assert_eq!(overridden.status.code(), Some(0), "{}", stderr(&overridden));
+    // The same program turned deaf: queues above the threshold are silent.
+    let json = fs::read_to_string(build.join("crn.json")).unwrap();
+    let mut program: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let actions = program["actions"].as_array_mut().unwrap();
+    for action in
+        actions.iter_mut().filter(|action| action["name"].as_str().unwrap().ends_with("set_profile"))
+    {
+        action["primitives"].as_array_mut().unwrap().clear();
+    }
+    fs::write(folder.path().join("other.json"), program.to_string()).unwrap();
+    let own = sim(&[]);
+    assert_eq!(own.status.code(), Some(0), "{}", stderr(&own));
+    assert_ne!(stdout(&own), stdout(&overridden), "without profiles nothing is marked or reported");
+}

@@ -1,7 +1,6 @@
 //! The controller and the switches' P4Runtime side, requests and answers travelling in virtual time.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use controller::client::in_process::Programs;
 use controller::client::{InProcessClient, SwitchClient as _};
@@ -42,7 +41,7 @@ pub struct Counters {
 impl Control {
     /// Switches without a program, and a controller that knows what they should hold.
     pub fn new(topology: &Topology, pipeline: &Pipeline) -> Result<Self, RunError> {
-        let controller = Controller::new(Arc::clone(pipeline.v1model()), topology, ELECTION_ID)
+        let controller = Controller::new(pipeline.of_switches().clone(), topology, ELECTION_ID)
             .map_err(|error| RunError::Topology(error.to_string()))?;
         let programs = Programs::default();
         let mut clients = BTreeMap::new();

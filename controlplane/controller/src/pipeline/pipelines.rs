@@ -1,6 +1,6 @@
 //! Which switch runs which program.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Pipeline, PipelineError};
@@ -53,6 +53,27 @@ impl Pipelines {
             }
         }
         if problems.is_empty() { Ok(programs) } else { Err(problems) }
+    }
+
+    /// Checks the switches' own programs with what the caller knows of their target, each program once.
+    ///
+    /// # Errors
+    /// What `accept` says, at the first switch that has the program.
+    pub fn check(
+        &self,
+        topology: &Topology,
+        accept: impl Fn(&Pipeline) -> Result<(), String>,
+    ) -> Result<(), Vec<Problem>> {
+        let mut seen: BTreeSet<u64> = BTreeSet::new();
+        let own = self.own.iter().filter(|(_, pipeline)| seen.insert(pipeline.cookie));
+        let refused = own.filter_map(|(name, pipeline)| {
+            let error = accept(pipeline).err()?;
+            let message = format!("the program of `{name}`: {error}");
+            let hint = "name a program that this target runs, or leave `pipeline` out";
+            Some(topology.problem("topology::pipeline", &message, &Origin::Switch(name.clone()), hint))
+        });
+        let problems: Vec<Problem> = refused.collect();
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
     /// As [`Pipelines::load`], for reaching those switches that `reached` says.
