@@ -14,4 +14,5 @@ pub mod keeper;
 pub mod machine;
 pub mod pipeline;
 pub mod plan;
+pub mod report_size;
 pub mod topology;

@@ -85,10 +85,10 @@ fn members_of_a_group_have_profile_and_meter_each_and_routes_go_over_all_of_them
     let meters = of(&topology, "l1", "report_meter");
     assert_eq!(meters.len(), 4);
     assert!(
-        meters["index 1"].contains("rate 2192982"),
-        "2 % of 100 Gbit/s in reports of 114 octets: {meters:?}"
+        meters["index 1"].contains("rate 548245"),
+        "0.5 % of 100 Gbit/s in reports of 114 octets: {meters:?}"
     );
-    assert!(meters["index 3"].contains("rate 8771929"), "the group's own rate: {meters:?}");
+    assert!(meters["index 3"].contains("rate 2192982"), "the group's own rate: {meters:?}");
     assert_eq!(of(&topology, "l1", "queue_profile").len(), 4 * 2, "queues 0 and 7 of each");
     let routes = of(&topology, "l1", "ipv4_route");
     assert_eq!(routes["dst_addr 10.0.1.1/32"], "group 1", "{routes:?}");
@@ -133,13 +133,13 @@ fn members_of_a_group_have_the_same_options() {
 }
 
 #[test]
-fn the_aggregate_limit_is_the_ports_own_else_the_profiles_else_two_per_cent() {
+fn the_aggregate_limit_is_the_ports_own_else_the_profiles_else_half_a_per_cent() {
     let rate = |text: &str, port: u16| {
         let topology = parse(text);
         let meters = of(&topology, "l2", "report_meter");
         meters[&format!("index {port}")].clone()
     };
-    assert!(rate(TEXT, 1).contains("rate 2192982"), "{}", rate(TEXT, 1));
+    assert!(rate(TEXT, 1).contains("rate 548245"), "{}", rate(TEXT, 1));
     let profile = changed(
         "q_max: 1MB, report_interval: 10us }",
         "q_max: 1MB, report_interval: 10us, report_limit: 1% }",
@@ -158,10 +158,31 @@ fn the_aggregate_limit_is_the_ports_own_else_the_profiles_else_two_per_cent() {
         let topology = parse(&profile.replace("report_limit: 1%", &format!("report_limit: {limit}")));
         topology.warnings.iter().map(|warning| warning.code).collect::<Vec<_>>()
     };
-    assert_eq!(warnings("2%"), Vec::<&str>::new());
-    assert_eq!(warnings("2.1%"), ["topology::report_budget"]);
-    assert_eq!(warnings("2Gbps"), Vec::<&str>::new());
-    assert_eq!(warnings("2.1Gbps"), ["topology::report_budget"]);
+    assert_eq!(warnings("0.5%"), Vec::<&str>::new());
+    assert_eq!(warnings("0.6%"), ["topology::report_budget"]);
+    assert_eq!(warnings("500Mbps"), Vec::<&str>::new());
+    assert_eq!(warnings("501Mbps"), ["topology::report_budget"]);
+}
+
+/// The meter counts packets, so its rate follows from the longest report that the switch may send: what it lets through is
+/// never more than the limit, whatever kind it is of.
+#[test]
+fn the_aggregate_limit_holds_for_the_longest_kind_of_report() {
+    let path = "  reports: { path: { interval: 100us } }\n  dscp:";
+    let advice = "  reports: { rate_advice: { interval: 100us } }\n  dscp:";
+    let ipv6 = "address: 10.255.0.2, ipv6: \"fd00::2\",";
+    for (reports, address, octets) in [
+        ("  dscp:", "address: 10.255.0.2,", 114),
+        (advice, "address: 10.255.0.2,", 114),
+        (path, "address: 10.255.0.2,", 130),
+        ("  dscp:", ipv6, 158),
+        (path, ipv6, 174),
+    ] {
+        let text = TEXT.replacen("  dscp:", reports, 1).replacen("address: 10.255.0.2,", address, 1);
+        let meters = of(&parse(&text), "l2", "report_meter");
+        let rate = 500_000_000 / (octets * 8);
+        assert!(meters["index 1"].contains(&format!("rate {rate}/s")), "{octets}: {meters:?}");
+    }
 }
 
 #[test]

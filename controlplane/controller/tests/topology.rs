@@ -1,5 +1,7 @@
 //! Files that are accepted and files that are refused, the latter with the exact text that the operator sees.
 
+#![allow(clippy::expect_used, reason = "clippy knows test functions, not the helpers beside them")]
+
 use std::path::{Path, PathBuf};
 
 use controller::topology::{self, Mode, Role, Target, Topology};
@@ -10,6 +12,11 @@ fn topologies() -> PathBuf {
 
 fn refused_dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refused")
+}
+
+/// Files that are accepted with a warning.
+fn warned_dir() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/warned")
 }
 
 fn example(name: &str) -> Topology {
@@ -93,19 +100,38 @@ fn b_th_beside_the_ecn_threshold_warns() {
 /// read the difference aloud as the operator would.
 #[test]
 fn refused_files_say_what_where_and_what_would_be_right() {
+    snapshots(&refused_dir(), 90, |name, result| match result {
+        Ok(_) => format!("{name}: accepted\n"),
+        Err(errors) => errors.render(100, false),
+    });
+}
+
+/// Likewise each file under `tests/warned` is accepted with the warnings beside it.
+#[test]
+fn warned_files_say_what_where_and_what_would_be_right() {
+    snapshots(&warned_dir(), 8, |name, result| match result {
+        Ok(topology) if topology.warnings.is_empty() => format!("{name}: no warning\n"),
+        Ok(topology) => topology.warnings.iter().map(|warning| warning.render(100, false) + "\n").collect(),
+        Err(errors) => format!("{name}: refused\n{}", errors.render(100, false)),
+    });
+}
+
+/// Compares what is said about each file of a folder, `least` at least, with the text beside it.
+fn snapshots(
+    folder: &Path,
+    least: usize,
+    said: impl Fn(&str, Result<Topology, topology::TopologyErrors>) -> String,
+) {
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(refused_dir()).expect("there").map(|entry| entry.expect("entry").path()).collect();
+        std::fs::read_dir(folder).expect("there").map(|entry| entry.expect("entry").path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
     files.sort();
-    assert!(files.len() > 30, "only {} refused files", files.len());
+    assert!(files.len() >= least, "only {} files", files.len());
     let mut wrong = Vec::new();
     for path in files {
         let name = path.file_name().expect("named").to_string_lossy().into_owned();
         let octets = std::fs::read(&path).expect("readable");
-        let text = match topology::parse_octets(&name, &octets) {
-            Ok(_) => format!("{name}: accepted\n"),
-            Err(errors) => errors.render(100, false),
-        };
+        let text = said(&name, topology::parse_octets(&name, &octets));
         let snapshot = path.with_extension("txt");
         if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
             std::fs::write(&snapshot, &text).expect("writable");

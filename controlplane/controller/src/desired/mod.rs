@@ -13,16 +13,15 @@ use p4runtime::index::IndexError;
 use p4runtime::p4::v1::{Entity, entity};
 
 use crate::pipeline::REPORT_CLONE_SESSION;
+use crate::report_size;
 use crate::topology::{Origin, Role, Switch, Topology, Trust};
 use builder::{Act, Builder, Match};
 
 pub use degree::{DegreeRange, degree, degree_ranges};
 pub use fair_share::{EXACT_FLOWS, ShareRange, share_ranges};
 pub use profiles::{MAX_PROFILES, ProfileNumber};
+pub use routes::{Group, groups};
 
-/// Octets that a CONGESTION_REPORT takes of a link: Ethernet, IPv4, UDP and message (90), and the frame's
-/// check sequence, preamble and gap (24).
-const REPORT_OCTETS: u64 = 114;
 /// Ours: so many reports may come at once: those of 100 us at the limit, and a few in any case.
 const BURST_PER_SECOND: u64 = 10_000;
 const MIN_BURST: u64 = 64;
@@ -89,7 +88,8 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
         }
         let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
         let limit_bps = topology.report_limit(name, *port).of(rate_bps);
-        all.push((report_meter(*port, limit_bps, builder)?, Origin::Link(peer.link)));
+        let rate = reports_per_second(topology, switch, limit_bps);
+        all.push((report_meter(*port, rate, builder)?, Origin::Link(peer.link)));
     }
     all.extend(routes::entries(topology, name, switch, builder)?);
     let profiles = profiles::numbers(topology, name, switch)?;
@@ -142,9 +142,15 @@ fn port_trust(port: u16, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     builder.entry("port_trust", &[("ingress_port", Match::Exact(u64::from(port)))], Act::Action(action))
 }
 
-/// The aggregate limit of a port's reports, in packets.
-fn report_meter(port: u16, limit_bps: u64, builder: Builder<'_>) -> Result<Entity, DesiredError> {
-    let rate = (limit_bps / (REPORT_OCTETS * 8)).max(1);
+/// The reports of a port in a second that keep within its limit even if all are of the longest kind that its switch sends;
+/// 1 at least.
+pub fn reports_per_second(topology: &Topology, switch: &Switch, limit_bps: u64) -> u64 {
+    let octets = report_size::longest(&topology.domain.reports, switch.ipv6.is_some());
+    (limit_bps / (octets * 8)).max(1)
+}
+
+/// The aggregate limit of a port's reports, in packets a second.
+fn report_meter(port: u16, rate: u64, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     let burst = (rate / BURST_PER_SECOND).max(MIN_BURST);
     builder.meter(
         "report_meter",

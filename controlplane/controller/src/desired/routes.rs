@@ -12,6 +12,31 @@ use super::{DesiredError, Sourced};
 /// The action profile of next hops.
 const PROFILE: &str = "ecmp";
 
+/// Ports that flows are spread over: a group of the action profile of next hops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Its id in the switch.
+    pub id: u32,
+    /// Its ports, ascending.
+    pub ports: Vec<u16>,
+    /// The addresses that are reached over it, ascending.
+    pub addresses: Vec<IpAddr>,
+}
+
+/// The groups of a switch by id, as [`super::entries`] writes them: equal paths, and aggregated links.
+pub fn groups(topology: &Topology, switch: &str) -> Vec<Group> {
+    groups_of(&next_hops(topology, switch))
+}
+
+fn groups_of(routes: &Routes) -> Vec<Group> {
+    let mut by_ports: BTreeMap<&[u16], Vec<IpAddr>> = BTreeMap::new();
+    for (address, (ports, _)) in routes.iter().filter(|(_, (ports, _))| ports.len() > 1) {
+        by_ports.entry(ports).or_default().push(*address);
+    }
+    let numbered = (1..).zip(by_ports);
+    numbered.map(|(id, (ports, addresses))| Group { id, ports: ports.to_vec(), addresses }).collect()
+}
+
 /// Members, groups and entries of `ipv4_route` and `ipv6_route` for a switch. Paths are shortest in links; where several are
 /// equal, the flows are spread over them.
 pub(super) fn entries(
@@ -22,34 +47,29 @@ pub(super) fn entries(
 ) -> Result<Vec<Sourced>, DesiredError> {
     let routes = next_hops(topology, name);
     let mut members = BTreeMap::new();
-    let mut groups: BTreeMap<&[u16], u32> = BTreeMap::new();
     for (ports, _) in routes.values() {
         for port in ports {
             if let Some(peer) = switch.ports.get(port) {
                 members.insert(*port, mac(topology, &peer.node));
             }
         }
-        if ports.len() > 1 {
-            groups.insert(ports, 0);
-        }
     }
-    for (id, group) in (1..).zip(groups.values_mut()) {
-        *group = id;
-    }
+    let groups = groups_of(&routes);
+    let ids: BTreeMap<&[u16], u32> = groups.iter().map(|group| (group.ports.as_slice(), group.id)).collect();
     let mut entities = Vec::new();
     for (port, mac) in &members {
         let action = builder.action("forward", &[("port", u128::from(*port)), ("dst_mac", *mac)])?;
         let link = switch.ports.get(port).map_or(0, |peer| peer.link);
         entities.push((builder.member(PROFILE, member_id(*port), action)?, Origin::Link(link)));
     }
-    for (ports, id) in &groups {
-        let ids: Vec<u32> = ports.iter().map(|port| member_id(*port)).collect();
-        entities.push((builder.group(PROFILE, *id, &ids)?, Origin::Switch(name.to_owned())));
+    for group in &groups {
+        let members: Vec<u32> = group.ports.iter().map(|port| member_id(*port)).collect();
+        entities.push((builder.group(PROFILE, group.id, &members)?, Origin::Switch(name.to_owned())));
     }
     for (address, (ports, origin)) in &routes {
         let act = match ports.as_slice() {
             [port] => Act::Member(member_id(*port)),
-            several => Act::Group(groups.get(several).copied().unwrap_or_default()),
+            several => Act::Group(ids.get(several).copied().unwrap_or_default()),
         };
         let (table, prefix) = match address {
             IpAddr::V4(address) => ("ipv4_route", Match::Prefix(u32::from(*address).into(), 32)),
@@ -65,8 +85,11 @@ fn member_id(port: u16) -> u32 {
     u32::from(port) + 1
 }
 
-/// Ports toward each address, ascending, and whose address it is; addresses without a path are left out.
-fn next_hops(topology: &Topology, name: &str) -> BTreeMap<IpAddr, (Vec<u16>, Origin)> {
+/// Ports toward each address, ascending, and whose address it is.
+type Routes = BTreeMap<IpAddr, (Vec<u16>, Origin)>;
+
+/// The routes of a switch; addresses without a path are left out.
+fn next_hops(topology: &Topology, name: &str) -> Routes {
     let fabric = Fabric::new(topology);
     let distances: BTreeMap<&str, Distances> =
         fabric.names().iter().filter_map(|to| Some((*to, fabric.distances(to)?))).collect();

@@ -230,7 +230,7 @@ fn more_profiles_than_fit_are_refused_before_anything_is_written() {
 }
 
 #[test]
-fn reports_about_a_port_may_take_two_percent_of_its_rate() {
+fn reports_about_a_port_may_take_half_a_percent_of_its_rate() {
     let desired = of(&example("incast-8to1.yaml"), "s1");
     let configs: Vec<_> = desired
         .entities
@@ -241,7 +241,7 @@ fn reports_about_a_port_may_take_two_percent_of_its_rate() {
         })
         .collect();
     assert_eq!(configs.len(), 9);
-    assert_eq!((configs[0].cir, configs[0].cburst), (2_192_982, 219), "2 Gbit/s of 114-octet reports");
+    assert_eq!((configs[0].cir, configs[0].cburst), (548_245, 64), "500 Mbit/s of 114-octet reports");
     assert_eq!(
         (configs[0].pir, configs[0].pburst),
         (configs[0].cir, configs[0].cburst),

@@ -109,7 +109,8 @@ impl FromNode for ReportLimit {
             _ => bad_value(
                 "topology::report_limit",
                 "a limit of nothing lets no report out".to_owned(),
-                "to send none at all, give the traffic a role of `none`; else write 2% or 500Mbps".to_owned(),
+                "to send none at all, give the traffic a role of `none`; else write 0.5% or 500Mbps"
+                    .to_owned(),
                 node.span,
                 problems,
             ),

@@ -1,5 +1,6 @@
 //! From the file's shape to a [`Topology`]: references, uniqueness, ranges, and the defaults.
 
+mod budget;
 mod domain;
 mod gateways;
 mod generate;

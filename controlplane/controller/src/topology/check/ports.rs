@@ -1,19 +1,16 @@
-//! Ports that differ from the rest, and what profiles mean on them: reachable depth, report budget, lossless classes.
+//! Ports that differ from the rest, and what profiles mean on them: reachable depth, lossless classes.
 
 use std::collections::BTreeMap;
 
-use super::super::decode::{Located, Problems};
-use super::super::{Domain, Problem, Profile, Rate, ReportLimit, Role, Size, Span, Time, raw, values};
+use super::super::decode::Problems;
+use super::super::{Domain, Problem, Profile, Role, Size, Span, raw, values};
+use super::budget;
 use super::nodes::Nodes;
 
 /// Packets that a BMv2 queue holds unless its depth is set.
 const BMV2_PACKETS: u64 = 64;
 /// The largest RoCEv2 frame: 4,096 octets of payload and 58 of headers and ICRC, and the RETH.
 const LARGEST_FRAME: u64 = 4096 + 58 + 16;
-/// A report on the link, gap and preamble included, in octets.
-const REPORT_OCTETS: u64 = 114;
-/// Ours, as of the protocols' "small fraction": reports about one flow may take 1/200 of a link.
-const BUDGET_SHARE: u64 = 200;
 
 pub(super) fn check(
     file: &raw::File,
@@ -49,12 +46,7 @@ pub(super) fn check(
     }
     lag_members(file, nodes, problems);
     bmv2_queues(file, nodes, problems);
-    let slowest = nodes.slowest().max(1);
-    for (_, raw) in file.switches.iter().flat_map(|all| &all.0) {
-        for (_, port) in raw.iter().filter_map(|raw| raw.ports.as_ref()).flat_map(|ports| &ports.0) {
-            limit(port.as_ref().and_then(|port| port.report_limit.as_ref()), slowest, problems);
-        }
-    }
+    budget::check(file, domain, nodes, profiles, data_profile, problems);
     for (name, raw) in file.profiles.iter().flat_map(|all| &all.0) {
         let (Some(raw), Some(profile)) = (raw.as_ref(), profiles.get(&name.value)) else { continue };
         let used = name.value == *data_profile
@@ -63,8 +55,6 @@ pub(super) fn check(
             });
         if used {
             depth(raw, profile, nodes, problems);
-            limit(raw.report_limit.as_ref(), slowest, problems);
-            budget(raw, profile, slowest, problems);
             lossless(raw, domain, problems);
         }
     }
@@ -119,6 +109,7 @@ fn bmv2_queues(file: &raw::File, nodes: &Nodes, problems: &mut Problems) {
         let Some(first) = names.first() else { return };
         let who = match names.len() {
             1 => format!("switch `{first}`"),
+            2 => format!("`{first}` and one more switch"),
             count => format!("`{first}` and {} more switches", count - 1),
         };
         let mut problem = Problem::warning("topology::bmv2_queues", format!("{who}: {what}"));
@@ -164,45 +155,6 @@ fn depth(raw: &raw::Profile, profile: &Profile, nodes: &Nodes, problems: &mut Pr
             "{packets} packets hold at most {}; give the switch `thrift`, so that the depth is set, or lower b_th",
             Size::new(most)
         )),
-    );
-}
-
-/// Reports that may take much of a link.
-fn limit(given: Option<&Located<values::ReportLimit>>, slowest: u64, problems: &mut Problems) {
-    let Some(Located { value: values::ReportLimit(limit), span }) = given else { return };
-    let usual = ReportLimit::default().of(slowest);
-    if limit.of(slowest) <= usual {
-        return;
-    }
-    problems.push(
-        Problem::warning(
-            "topology::report_budget",
-            format!("reports may take {} of a link of {}", Rate::new(limit.of(slowest)), Rate::new(slowest)),
-        )
-        .at(*span, "")
-        .hint(format!("usual is 2%: {}", Rate::new(usual))),
-    );
-}
-
-fn budget(raw: &raw::Profile, profile: &Profile, slowest: u64, problems: &mut Problems) {
-    let Some(interval) = &raw.report_interval else { return };
-    let bits_per_second =
-        u128::from(REPORT_OCTETS) * 8 * 1_000_000_000 / u128::from(profile.report_interval_ns.max(1));
-    if bits_per_second * u128::from(BUDGET_SHARE) <= u128::from(slowest) {
-        return;
-    }
-    let enough = REPORT_OCTETS * 8 * 1_000_000_000 * BUDGET_SHARE;
-    let micros = enough.div_ceil(slowest).div_ceil(1000);
-    problems.push(
-        Problem::warning(
-            "topology::report_budget",
-            format!(
-                "reports about one flow can take {} Mbit/s, more than 0.5 % of the slowest link",
-                bits_per_second / 1_000_000
-            ),
-        )
-        .at(interval.span, "one report in this time")
-        .hint(format!("at least {} for a link of {}", Time::new(micros * 1000), Rate::new(slowest))),
     );
 }
 

@@ -71,14 +71,17 @@ pub enum ReportLimit {
     Rate(u64),
 }
 
-/// Ours, as RDCC (On-Path Congestion Reporting) asks for an aggregate limit and gives no figure: 2 %.
+/// Ours, as RDCC (On-Path Congestion Reporting) asks for an aggregate limit and gives no figure: 0.5 %.
 impl Default for ReportLimit {
     fn default() -> Self {
-        Self::Share(20_000)
+        Self::Share(Self::USUAL)
     }
 }
 
 impl ReportLimit {
+    /// So many millionths of a link are the usual limit; more is warned of.
+    pub const USUAL: u32 = 5_000;
+
     /// The limit on a link of `rate_bps`, in bit/s.
     pub fn of(self, rate_bps: u64) -> u64 {
         match self {

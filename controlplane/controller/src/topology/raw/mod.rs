@@ -118,7 +118,7 @@ mapping! {
             ecn_threshold: Located<Size>;
             /// Refuse packets above `q_max` even of a lossless class.
             drop_lossless: bool;
-            /// What all reports of a port together may take of its link, as a part of its rate or as a rate; default 2%.
+            /// What all reports of a port together may take of its link, as a part of its rate or as a rate; default 0.5%.
             report_limit: Located<ReportLimit>;
         }
     }
