@@ -277,3 +277,81 @@ fn graph_and_inspect_show_every_node() {
     let object: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
     assert_eq!(object["switches"][0]["ports"].as_array().unwrap().len(), 17);
 }
+
+/// What an operator looks up: both addresses of a node, aggregated links, the groups that flows are spread over, limits of
+/// reports as the switch's meter counts them, and marked flows.
+#[test]
+fn inspect_lists_groups_limits_of_reports_and_marked_flows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("all.yaml");
+    fs::write(&path, EVERYTHING).unwrap();
+    let path = path.to_str().unwrap();
+    let output = crn(&["inspect".to_owned(), path.to_owned()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines: Vec<String> = text.lines().map(words).collect();
+    for line in [
+        "l1 soft 1 1 10.255.0.1 fd00::ff01 510 -",
+        "l1:1 a 100Gbps 1us data trusted 500Mbps, 359195/s",
+        "l1:9 s1:1 400Gbps 1us data boundary 1Gbps, 718390/s",
+        "0 l1:1 - a, l1:2 - a 200Gbps",
+        "l1 1 aggregated links 1 2 a 10.0.1.1 fd01::1",
+        "l1 2 equal paths 9 10 s1:1 s2:1 10.0.2.1 10.255.0.2 fd00::ff02 fd02::1",
+        "a 10.0.1.1 fd01::1 02:00:0a:00:01:01 l1:1, l1:2",
+        "bulk 0 7 a b protocol 17, to port 4791 every 1048576us",
+        "back 1 2 b a all every 1048576us",
+    ] {
+        assert!(lines.iter().any(|other| other == line), "{line}: {text}");
+    }
+    let output = crn(&["inspect".to_owned(), "--json".to_owned(), path.to_owned()]);
+    let object: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+    let l1 = &object["switches"][0];
+    assert_eq!(l1["ipv6"], "fd00::ff01");
+    assert_eq!(l1["groups"][1]["ports"], serde_json::json!([9, 10]));
+    assert_eq!(l1["groups"][1]["over"], "equal paths");
+    let port = l1["ports"].as_array().unwrap().iter().find(|port| port["port"] == 9).unwrap();
+    assert_eq!(
+        (&port["report_limit_bps"], &port["reports_per_second"]),
+        (&1_000_000_000_u64.into(), &718_390.into())
+    );
+    assert_eq!((&port["trust"], &port["lag"]), (&"boundary".into(), &serde_json::Value::Null));
+    assert_eq!(object["aggregated"][0]["members"], serde_json::json!([["l1:1", "a"], ["l1:2", "a"]]));
+    assert_eq!(object["marking"]["flows"][0]["flow_mon_id"], 7);
+    assert_eq!(object["marking"]["period_us"], 1_048_576);
+}
+
+const EVERYTHING: &str = "\
+name: everything
+domain:
+  ports: { rdcc: 52100, crem: 52101, scone: 52102 }
+  dscp:
+    - { dscp: 26, role: scheduled, queue: 0 }
+    - { dscp: 48, role: control, class: 7, queue: 7 }
+  reports: { path: { interval: 100us } }
+defaults: { link: { rate: 100Gbps, delay: 1us }, profile: data, control_profile: control }
+profiles:
+  data: { ecn_threshold: 100kB, q_max: 1MB, report_interval: 50us }
+  control: { ecn_threshold: 900kB, q_max: 1MB, report_interval: 50us }
+switches:
+  l1: { target: soft, device_id: 1, reporter_id: 1, address: 10.255.0.1, ipv6: \"fd00::ff01\",
+        ports: { 9: { trust: boundary, report_limit: 1Gbps } } }
+  l2: { target: soft, device_id: 2, reporter_id: 2, address: 10.255.0.2, ipv6: \"fd00::ff02\" }
+  s1: { target: soft, device_id: 3, reporter_id: 3, address: 10.255.0.3 }
+  s2: { target: soft, device_id: 4, reporter_id: 4, address: 10.255.0.4 }
+hosts:
+  a: { address: 10.0.1.1, ipv6: \"fd01::1\" }
+  b: { address: 10.0.2.1, ipv6: \"fd02::1\" }
+links:
+  - { members: [[\"l1:1\", a], [\"l1:2\", a]] }
+  - { endpoints: [\"l2:1\", b] }
+  - { endpoints: [\"l1:9\", \"s1:1\"], rate: 400Gbps }
+  - { endpoints: [\"l1:10\", \"s2:1\"], rate: 400Gbps }
+  - { endpoints: [\"l2:9\", \"s1:2\"], rate: 400Gbps }
+  - { endpoints: [\"l2:10\", \"s2:2\"], rate: 400Gbps }
+marking:
+  period: 1048576us
+  flows:
+    - { name: bulk, from: a, to: b, flow_mon_id: 7, protocol: udp, destination_port: 4791 }
+    - { name: back, from: b, to: a }
+";
