@@ -12,12 +12,11 @@ use sha2::{Digest as _, Sha256};
 
 use crate::target::TargetError;
 
-/// The port whose packets go to the controller (`CPU_PORT` of the P4 program).
-pub const CPU_PORT: u16 = 509;
-/// The port that clones wait at until they become reports; no interface.
-pub const CLONE_PORT: u16 = 510;
-/// The clone session of reports.
-pub const CLONE_SESSION: u32 = 1;
+pub use generated::constants::{CPU_PORT, REPORT_CLONE_PORT, REPORT_CLONE_SESSION};
+
+/// The controller's constants, without the controller.
+#[path = "../../controlplane/controller/src/pipeline/generated.rs"]
+mod generated;
 
 /// BMv2's JSON, P4Info, and their digest.
 #[derive(Clone, Debug)]

@@ -24,7 +24,9 @@ const MUTANTS: &[Mutant] = &[
     ("ipv6.ecn", "!=", "0x03", "==", "ecn_threshold_ipv6"),
     ("deq_qdepth", "==", "0x000000", "!=", "tail_drop_heals_when_empty"),
     // CONGESTION_REPORT.
-    ("udp.dst_port", "!=", "rdcc_port", "==", "no_report_about_rdcc_datagrams"),
+    ("udp.dst_port", "==", "rdcc_port", "!=", "no_report_about_rdcc_datagrams"),
+    ("udp.dst_port", "==", "crem_port", "!=", "no_report_about_control_ports"),
+    ("udp.dst_port", "==", "scone_port", "!=", "no_report_about_control_ports"),
     ("congestion_trigger_last", "!=", "0x000000000000", "==", "flow_interval"),
     ("congestion_trigger_colour", "==", "0x02", "!=", "port_limit"),
     // What is refused.
@@ -33,6 +35,9 @@ const MUTANTS: &[Mutant] = &[
     ("ipv6.version", "!=", "0x06", "==", "refused_ipv6_packets"),
     ("ipv4.ihl", ">", "0x05", "<", "refused_packets"),
     ("checksum_error", "==", "0x01", "!=", "refused_packets"),
+    ("udp.length", "<=", "payload_octets", "<", "malformed_ipv4_lengths"),
+    ("udp.length", ">=", "0x0008", ">", "malformed_ipv4_lengths"),
+    ("payload_octets", ">=", "0x0014", ">", "malformed_ipv4_lengths"),
     // The boundary.
     ("udp_port", "==", "scone_port", "!=", "untrusted_port"),
     ("hides_upper_layer", "==", "0x01", "!=", "trust_hidden_ports"),
@@ -47,7 +52,9 @@ const MUTANTS: &[Mutant] = &[
     ("bth.opcode", "!=", "0xb2", "==", "path_report_opcodes"),
     // Rate Advice.
     ("rate_advice_trigger_last", "!=", "0x000000000000", "==", "rate_advice_by_policy"),
-    ("reports_congestion", "==", "0x00", "!=", "rate_advice_deferred"),
+    ("rate_advice_gate_last", "!=", "0x000000000000", "==", "rate_advice_by_policy"),
+    ("suggested_rate", "!=", "0x00000000", "==", "rate_advice_without_a_rate"),
+    ("share_of_source", "==", "0x00", "!=", "rate_advice_beside_rate_signal"),
     ("reports_congestion", "==", "0x01", "!=", "rate_advice_deferred"),
     ("policy_rate", "<", "rate_advice_body_share", ">", "rate_advice_never_above_policy"),
     ("expression", "<", "advice_floor", ">", "rate_advice_floor"),
@@ -65,6 +72,7 @@ const MUTANTS: &[Mutant] = &[
     ("destination_options.option_length", "==", "0x04", "!=", "marking_by_colour"),
     ("delay_marked", "==", "0x01", "!=", "marking_delay_bins"),
     ("marking_boundary_last", "!=", "expression", "==", "marking_entry"),
+    ("source_invalid", "==", "0x00", "!=", "marking_not_believed_from_outside"),
     ("hop_by_hop.length", "==", "0x00", "!=", "marking_exit"),
     ("destination_options.length", "==", "0x00", "!=", "marking_exit"),
 ];

@@ -1,13 +1,25 @@
-// DSCP to role and queue, if the port is trusted. The domain's boundary is kept here.
+// Whether the port is trusted; DSCP to role and queue, if it is. The domain's boundary is kept here.
 
 #ifndef CRN_BMV2_CLASSIFIER_P4
 #define CRN_BMV2_CLASSIFIER_P4
 
-control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metadata_t standard_metadata) {
+// Before anything that believes the packet: who sent it, and from where.
+control Origin(inout metadata_t meta, in standard_metadata_t standard_metadata) {
+    SourceCheck() source_check;
     PortTrust() port_trust;
+
+    apply {
+        source_check.apply(standard_metadata.ingress_port, meta.src_addr, meta.source_invalid);
+        port_trust.apply(standard_metadata.ingress_port, meta.dscp_trusted, meta.control_trusted);
+        if (meta.dscp_trusted == 0 && meta.control_trusted == 0) {
+            // CREM, Security: reports only to sources inside the domain.
+            meta.source_invalid = 1;
+        }
+    }
+}
+
+control Classifier(inout headers_t hdr, inout metadata_t meta) {
     DscpMap() dscp_map;
-    bit<1> dscp_trusted;
-    bit<1> control_trusted;
     bit<1> mapped;
     bit<16> udp_port;
 
@@ -18,12 +30,7 @@ control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metad
             meta.queue = CONTROL_QUEUE;
         } else {
             dscp_map.apply(meta.dscp, meta.traffic_class, meta.role, meta.queue, mapped);
-            port_trust.apply(standard_metadata.ingress_port, dscp_trusted, control_trusted);
-            if (dscp_trusted == 0 && control_trusted == 0) {
-                // CREM, Security: reports only to sources inside the domain.
-                meta.source_invalid = 1;
-            }
-            if (dscp_trusted == 0 && mapped == 1) {
+            if (meta.dscp_trusted == 0 && mapped == 1) {
                 // The DSCP would mean something to the next switch too, which trusts this one.
                 if (hdr.ipv4.isValid()) {
                     hdr.ipv4.dscp = 0;
@@ -42,7 +49,7 @@ control Classifier(inout headers_t hdr, inout metadata_t meta, in standard_metad
             }
             // A port of 0 is one that isn't configured. What hides its port behind extension headers can't enter: the host
             // would find it.
-            if (control_trusted == 0 && meta.has_reporter == 1
+            if (meta.control_trusted == 0 && meta.has_reporter == 1
                 && (meta.hides_upper_layer == 1 || udp_port != 0
                     && (udp_port == meta.rdcc_port || udp_port == meta.crem_port || udp_port == meta.scone_port))) {
                 meta.dropped = 1;

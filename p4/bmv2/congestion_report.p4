@@ -19,7 +19,8 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
         bit<48> last;
         bit<2> colour;
         last_report.read(last, slot);
-        if (last != 0 && now - last <= (bit<48>) meta.report_interval) {
+        bit<48> age = now - last;
+        if (last != 0 && (age <= (bit<48>) meta.report_interval || age > LONGEST_AGE)) {
             verdict = VERDICT_INTERVAL;
         } else {
             report_meter.execute_meter(port, colour);
@@ -38,12 +39,18 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
     }
 
     apply {
-        // Whatever its DSCP says, a datagram to a control port is never reported about: it may be a report.
-        if (meta.congested == 1 && meta.rdcc_port != 0 && hdr.udp.isValid() && hdr.udp.dst_port != meta.rdcc_port
-            && hdr.udp.dst_port != meta.crem_port && hdr.udp.dst_port != meta.scone_port
-            && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)
-            && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
-            if (meta.role == ROLE_UNSCHEDULED && meta.source_invalid == 1) {
+        if (meta.congested == 1 && meta.rdcc_port != 0
+            && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)) {
+            if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
+                suppress(SUPPRESSED_NO_ADDRESS);
+            } else if (meta.tunnelled == 1) {
+                suppress(SUPPRESSED_TUNNELLED);
+            } else if (!hdr.udp.isValid()) {
+                suppress(SUPPRESSED_NOT_UDP);
+            } else if (hdr.udp.dst_port == meta.rdcc_port || hdr.udp.dst_port == meta.crem_port
+                       || hdr.udp.dst_port == meta.scone_port) {
+                // Whatever its DSCP says, a datagram to a control port is never reported about: it may be a report.
+            } else if (meta.role == ROLE_UNSCHEDULED && meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
             } else {
                 judge((bit<32>) (report_slot_t) meta.flow_hash, standard_metadata.egress_global_timestamp,
@@ -58,6 +65,7 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
                     }
                     meta.report_port = standard_metadata.egress_port;
                     meta.report_queue = standard_metadata.priority;
+                    reports_triggered.count((bit<32>) (meta.report_kind ++ meta.report_port ++ meta.report_queue));
                     clone_preserving_field_list(CloneType.E2E, REPORT_CLONE_SESSION, 1);
                 } else if (verdict == VERDICT_INTERVAL) {
                     suppress(SUPPRESSED_FLOW_INTERVAL);

@@ -4,10 +4,10 @@
 //              +----------------------------- ingress -----------------------------+
 // wire, CPU -->| Validation                                                        |
 //         .--->| FlowHash                                                          |
-//         |    | SourceCheck         source_check                                  |
+//         |    | Origin              source_check, port_trust                      |
 //         |    | MarkingArrival      marking_flow                                  |
 //         |    | Acl                 acl            refused ---.                   |
-//         |    | Classifier          dscp_map, port_trust      |                   |
+//         |    | Classifier          dscp_map                  |                   |
 //         |    | Routing             ipv4_route, ipv6_route    |  (selector ecmp)  |
 //         |    | MarkingBoundary     marking_edge              |                   |
 //         |    | Admission           queue_profile  refused ---+                   |
@@ -25,10 +25,10 @@
 //         |    | MarkingDeparture                              |                   |   |
 //         |    | RateSignalGate      rate_signal               |                   |   |
 //         |    | CongestionTrigger   report_meter -------------|--- E2E clone -----|---+
-//         |    | RateAdviceTrigger   source_rate_policy, ------|--- E2E clone -----|---'
-//         |    |       |             report_meter              |                   |
-//         |    | QueueShare          congestion_degree,    QueueShare              |
-//         |    |       |             fair_share                |                   |
+//         |    | RateAdviceGate      source_rate_policy        |                   |   |
+//         |    | QueueShare          congestion_degree,    QueueShare              |   |
+//         |    |       |             fair_share                |                   |   |
+//         |    | RateAdviceTrigger   report_meter -------------|--- E2E clone -----|---'
 //         |    | RateSignal          qp_rate_policy        ReportBuilder           |
 //         |    +-------|---------------------------------------|-------------------+
 //         |            v wire                                  | recirculate
@@ -42,6 +42,7 @@
 #include <v1model.p4>
 
 #include "../include/constants.p4"
+#include "../include/bmv2.p4"
 #include "../include/sizes.p4"
 #include "../include/types.p4"
 #include "../include/headers.p4"
@@ -83,7 +84,7 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
     Validation() validation;
     Classifier() classifier;
     FlowHash() flow_hash;
-    SourceCheck() source_check;
+    Origin() origin;
     RoceData() roce_data;
     Acl() acl;
     MarkingArrival() marking_arrival;
@@ -116,7 +117,7 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 flow_hash.apply(hdr, meta);
                 if (meta.is_report == 0) {
                     roce_data.apply(hdr.bth, meta.is_data);
-                    source_check.apply(standard_metadata.ingress_port, meta.src_addr, meta.source_invalid);
+                    origin.apply(meta, standard_metadata);
                     marking_arrival.apply(hdr, meta);
                     acl.apply(meta.src_addr, meta.dst_addr, meta.protocol, meta.src_port, meta.dst_port, meta.denied);
                     if (meta.denied == 1) {
@@ -124,7 +125,7 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                         meta.drop_cause = DROP_POLICY;
                     }
                 }
-                classifier.apply(hdr, meta, standard_metadata);
+                classifier.apply(hdr, meta);
                 if (meta.dropped == 0) {
                     routing.apply(hdr, meta, standard_metadata);
                     if (meta.dropped == 0 && meta.monitored == 1) {
@@ -154,8 +155,15 @@ control CrnIngress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
             }
         }
+        if (meta.counted == 1) {
+            marked.count((bit<32>) (meta.marking_flow ++ meta.colour));
+        }
         if (meta.dropped == 1) {
-            if (meta.drop_cause == DROP_CONGESTION) {
+            if (meta.is_report == 1) {
+                meta.drop_cause = DROP_REPORT;
+                drop_port = meta.report_port;
+                drop_queue = meta.report_queue;
+            } else if (meta.drop_cause == DROP_CONGESTION) {
                 drop_port = standard_metadata.egress_spec;
                 drop_queue = meta.queue;
             } else {
@@ -177,6 +185,7 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     MarkingDeparture() marking_departure;
     RateSignalGate() rate_signal_gate;
     CongestionTrigger() congestion_trigger;
+    RateAdviceGate() rate_advice_gate;
     RateAdviceTrigger() rate_advice_trigger;
     QueueShare() queue_share;
     RateSignal() rate_signal;
@@ -190,6 +199,7 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             meta.is_clone = 1;
             if (meta.report_kind == KIND_RATE_ADVICE && meta.sources != 0) {
                 meta.wants_share = 1;
+                meta.share_of_source = 1;
             }
         } else {
             settlement.apply(meta, standard_metadata);
@@ -206,16 +216,19 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
                 }
                 rate_signal_gate.apply(hdr, meta);
                 congestion_trigger.apply(hdr, meta, standard_metadata);
-                rate_advice_trigger.apply(hdr, meta, standard_metadata);
+                rate_advice_gate.apply(hdr, meta, standard_metadata);
             }
         }
         if (meta.wants_degree == 1 || meta.wants_share == 1) {
             queue_share.apply(meta, standard_metadata);
         }
+        if (meta.advice_due == 1) {
+            rate_advice_trigger.apply(meta, standard_metadata);
+        }
         if (meta.is_clone == 1) {
             report_builder.apply(hdr, meta, standard_metadata);
             if (meta.is_built == 1) {
-                recirculate_preserving_field_list(0);
+                recirculate_preserving_field_list(2);
             } else {
                 mark_to_drop(standard_metadata);
             }

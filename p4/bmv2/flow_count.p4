@@ -28,11 +28,11 @@ register<bit<64>>(QUEUES) source_counts;
 @id(0x16000009) @name(".source_slots")
 register<bit<64>>(SOURCE_SLOT_WORDS) source_slots;
 
-// How long an epoch may last.
+// How long an epoch may last. An interval of 0 is none: as long as it may.
 control EpochMicros(in micros_t report_interval, out micros_t epoch_micros) {
     apply {
         epoch_micros = report_interval;
-        if (epoch_micros > FLOW_EPOCH_LONGEST_INTERVAL) {
+        if (epoch_micros - 1 >= FLOW_EPOCH_LONGEST_INTERVAL) {
             epoch_micros = FLOW_EPOCH_LONGEST_INTERVAL;
         }
         epoch_micros = epoch_micros << FLOW_EPOCH_INTERVALS_LOG2;

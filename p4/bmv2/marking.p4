@@ -3,6 +3,10 @@
 // A marked packet is counted when it arrives (`marked`) and when it leaves (`marked_departed`): their difference over
 // a closed colour is what this switch lost, `marked` here against `marked_departed` one hop earlier what the link
 // lost. The option is found as the first one of a Hop-by-Hop or a Destination Options header.
+//
+// RFC 9341 and RFC 9343 mark in a controlled domain. A mark that comes from outside of it would count, or lose, packets of
+// others: from a source that isn't valid on its port (outside the domain, `source_check`), and where the flow enters the
+// measured domain, the option becomes padding and the packet isn't counted.
 
 #ifndef CRN_BMV2_MARKING_P4
 #define CRN_BMV2_MARKING_P4
@@ -11,9 +15,30 @@
 @id(0x12000006) @name(".marked")
 counter(MARKED_SIZE, CounterType.packets_and_bytes) marked;
 
-// After validation, before anything that could drop the packet.
-control MarkingArrival(in headers_t hdr, inout metadata_t meta) {
+// In place of the mark, padding of the same length.
+control BlankMark(inout headers_t hdr, in metadata_t meta) {
+    @hidden
+    action blank(inout ipv6_options_h options) {
+        options.option_type = PADN_OPTION;
+        options.flow_mon_id = 0;
+        options.loss = 0;
+        options.delay = 0;
+        options.reserved = 0;
+    }
+
+    apply {
+        if (meta.hop_by_hop_mark == 1) {
+            blank(hdr.hop_by_hop);
+        } else {
+            blank(hdr.destination_options);
+        }
+    }
+}
+
+// After validation, before anything that could drop the packet. `marked` is counted at the end of ingress.
+control MarkingArrival(inout headers_t hdr, inout metadata_t meta) {
     MarkingFlow() marking_flow;
+    BlankMark() blank_mark;
 
     bit<1> has_mark;
     bit<20> flow_mon_id;
@@ -40,8 +65,12 @@ control MarkingArrival(in headers_t hdr, inout metadata_t meta) {
             marking_flow.apply(has_mark, flow_mon_id, meta.src_addr, meta.dst_addr, meta.protocol, meta.src_port,
                                meta.dst_port, meta.monitored, meta.marking_flow);
             if (has_mark == 1 && meta.monitored == 1) {
-                meta.counted = 1;
-                marked.count((bit<32>) (meta.marking_flow ++ meta.colour));
+                if (meta.source_invalid == 0) {
+                    meta.counted = 1;
+                } else {
+                    meta.monitored = 0;
+                    blank_mark.apply(hdr, meta);
+                }
             }
         }
     }
@@ -54,6 +83,8 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
     register<bit<48>>(MARKING_FLOWS) marking_period;
 
     MarkingEdge() marking_edge;
+    BlankMark() blank_mark;
+    BlankMark() blank_removed;
 
     bit<2> operation;
     bit<20> flow_mon_id;
@@ -73,16 +104,6 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
         }
     }
 
-    // A header that holds nothing else goes; in a longer one the option becomes padding.
-    @hidden
-    action blank(inout ipv6_options_h options) {
-        options.option_type = PADN_OPTION;
-        options.flow_mon_id = 0;
-        options.loss = 0;
-        options.delay = 0;
-        options.reserved = 0;
-    }
-
     @hidden
     action shorten() {
         hdr.ipv6.payload_length = hdr.ipv6.payload_length - ALTERNATE_MARKING_OCTETS;
@@ -92,9 +113,11 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
     apply {
         marking_edge.apply(standard_metadata.ingress_port, standard_metadata.egress_spec, meta.marking_flow,
                            operation, flow_mon_id, period_log2);
+        if (operation == EDGE_INSERT && meta.counted == 1) {
+            meta.counted = 0;
+            blank_mark.apply(hdr, meta);
         // Only one Hop-by-Hop header may stand in a packet: where there is one, the packet stays unmarked.
-        if (operation == EDGE_INSERT && meta.counted == 0 && !hdr.hop_by_hop.isValid()
-            && hdr.ipv6.payload_length < 0xFFF8) {
+        } else if (operation == EDGE_INSERT && !hdr.hop_by_hop.isValid() && hdr.ipv6.payload_length < 0xFFF8) {
             mark(standard_metadata.ingress_global_timestamp);
             hdr.hop_by_hop.setValid();
             hdr.hop_by_hop.next_header = hdr.ipv6.next_header;
@@ -109,17 +132,13 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
             hdr.ipv6.payload_length = hdr.ipv6.payload_length + ALTERNATE_MARKING_OCTETS;
             meta.ip_octets = meta.ip_octets + (bit<32>) ALTERNATE_MARKING_OCTETS;
             meta.counted = 1;
-            marked.count((bit<32>) (meta.marking_flow ++ meta.colour));
         } else if (operation == EDGE_REMOVE && meta.counted == 1) {
-            if (meta.hop_by_hop_mark == 1) {
-                if (hdr.hop_by_hop.length == 0) {
-                    hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
-                    hdr.hop_by_hop.setInvalid();
-                    shorten();
-                } else {
-                    blank(hdr.hop_by_hop);
-                }
-            } else if (hdr.destination_options.length == 0) {
+            // A header that holds nothing else goes; in a longer one the option becomes padding.
+            if (meta.hop_by_hop_mark == 1 && hdr.hop_by_hop.length == 0) {
+                hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
+                hdr.hop_by_hop.setInvalid();
+                shorten();
+            } else if (meta.hop_by_hop_mark == 0 && hdr.destination_options.length == 0) {
                 if (hdr.hop_by_hop.isValid()) {
                     hdr.hop_by_hop.next_header = hdr.destination_options.next_header;
                 } else {
@@ -128,7 +147,7 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
                 hdr.destination_options.setInvalid();
                 shorten();
             } else {
-                blank(hdr.destination_options);
+                blank_removed.apply(hdr, meta);
             }
         }
     }

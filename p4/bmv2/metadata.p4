@@ -48,8 +48,9 @@ struct metadata_t {
     @field_list(1) bit<8> degree;
     @field_list(1) mbit_per_sec_t suggested_rate;
     @field_list(1) role_t role;
-    @field_list(1) port_id_t report_port;    // the port and queue that the report is about
-    @field_list(1) queue_id_t report_queue;
+    // The port and queue that the report is about; kept when it is recirculated (field list 2), lest it be dropped.
+    @field_list(1, 2) port_id_t report_port;
+    @field_list(1, 2) queue_id_t report_queue;
     @field_list(1) bit<32> flow_hash;
     @field_list(1) bit<32> reporter_id;
     @field_list(1) bit<32> reporter_ipv4;
@@ -61,22 +62,24 @@ struct metadata_t {
     // Of a PATH_REPORT.
     @field_list(1) bit<8> path_cause;
     @field_list(1) bit<16> path_lost;        // drops of the flow since its last report, this one included
-    @field_list(1) bit<8> path_held;         // how many PSNs `path_psns` holds: the latest lowest
+    @field_list(1) bit<6> path_held;         // how many PSNs `path_psns` holds: the latest lowest
     @field_list(1) bit<96> path_psns;
     @field_list(1) address_t csf_addr;
     // Of Rate Advice.
     @field_list(1) profile_id_t profile;
-    @field_list(1) bit<16> sources;          // of the congested queue, 0 if only policy advises
+    @field_list(1) bit<16> sources;          // of the congested queue; 0: the share isn't looked up by the clone
     @field_list(1) mbit_per_sec_t policy_rate;
     @field_list(1) mbit_per_sec_t advice_floor;
 
     // From the parser.
     octets_t link_octets; // of the headers below IP
     octets_t ip_octets;   // of the IP header and all that follows, 0 if it isn't IP
+    bit<16> payload_octets; // of the IP packet, without the headers that are parsed already
     bit<6> dscp;
     bit<16> src_port;
     bit<16> dst_port;
     bit<1> hides_upper_layer; // behind an IPv6 extension header that isn't looked into
+    bit<1> tunnelled;         // another packet is in it, or its final destination
 
     // From ingress.
     bit<1> is_report; // comes back through ingress
@@ -86,7 +89,9 @@ struct metadata_t {
     bit<1> denied; // by the ACL
     bit<1> has_reporter;
     bit<1> is_data; // RoCEv2 with data
-    bit<1> source_invalid;
+    bit<1> dscp_trusted;    // of the ingress port
+    bit<1> control_trusted;
+    bit<1> source_invalid;  // nothing is said to the source, and nothing that it marks is believed
     address_t src_addr;
     address_t dst_addr;
     bit<3> traffic_class;
@@ -104,6 +109,7 @@ struct metadata_t {
 
     // Rate Advice and Rate Signal.
     bit<1> advises;
+    bit<1> advice_due; // the source's interval is over, and there may be something to say
     micros_t advice_interval;
     bit<32> source_hash;
     bit<1> signals; // carries a Rate Signal that this switch may lower
@@ -115,6 +121,7 @@ struct metadata_t {
     bit<1> reports_congestion;
     bit<1> wants_degree;
     bit<1> wants_share;
+    bit<1> share_of_source; // the share that is wanted is a source's, not a flow's
 
     // Alternate Marking.
     bit<1> monitored;
@@ -129,9 +136,5 @@ struct metadata_t {
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
 const bit<32> INSTANCE_RECIRCULATED = 4;
-
-// The port of the controller (`--cpu-port`), and the clone session that leads to the clone port.
-const bit<9> CPU_PORT = 509;
-const bit<32> REPORT_CLONE_SESSION = 1;
 
 #endif

@@ -1,4 +1,7 @@
 // Wire to headers and back.
+//
+// A frame may be longer than its IP packet: Ethernet pads to 64 octets. No header may reach into that padding, so each is held
+// against what is left of the packet (`payload_octets`); a UDP length may be shorter than that (RFC 9868), not longer.
 
 #ifndef CRN_BMV2_PARSER_P4
 #define CRN_BMV2_PARSER_P4
@@ -43,12 +46,16 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
         meta.ip_octets = (bit<32>) hdr.ipv4.total_length;
+        meta.payload_octets = hdr.ipv4.total_length - IPV4_OCTETS;
         meta.dscp = hdr.ipv4.dscp;
         meta.protocol = hdr.ipv4.protocol;
         transition select(hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, 0, IP_PROTOCOL_UDP) : parse_udp;
             (5, 0, 0, IP_PROTOCOL_TCP) : parse_tcp;
             (5, 1, 0, IP_PROTOCOL_UDP) : parse_fragment_udp;
+            (5, 0, 0, IP_PROTOCOL_IPV4) : parse_tunnel;
+            (5, 0, 0, IP_PROTOCOL_IPV6) : parse_tunnel;
+            (5, 0, 0, IP_PROTOCOL_GRE) : parse_tunnel;
             default : accept;
         }
     }
@@ -58,6 +65,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
         meta.ip_octets = (bit<32>) hdr.ipv6.payload_length + (bit<32>) IPV6_OCTETS;
+        meta.payload_octets = hdr.ipv6.payload_length;
         meta.dscp = hdr.ipv6.dscp;
         meta.protocol = hdr.ipv6.next_header;
         transition select(hdr.ipv6.next_header) {
@@ -66,7 +74,10 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             IP_PROTOCOL_UDP : parse_udp;
             IP_PROTOCOL_TCP : parse_tcp;
             IPV6_FRAGMENT : parse_ipv6_fragment;
-            IPV6_ROUTING : hide_upper_layer;
+            IPV6_ROUTING : parse_source_routed;
+            IP_PROTOCOL_IPV4 : parse_tunnel;
+            IP_PROTOCOL_IPV6 : parse_tunnel;
+            IP_PROTOCOL_GRE : parse_tunnel;
             IPV6_AUTHENTICATION : hide_upper_layer;
             IPV6_MOBILITY : hide_upper_layer;
             IPV6_HIP : hide_upper_layer;
@@ -77,6 +88,9 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_hop_by_hop {
         packet.extract(hdr.hop_by_hop);
+        bit<16> hop_by_hop_octets = ((bit<16>) hdr.hop_by_hop.length + 1) << 3;
+        verify(hop_by_hop_octets <= meta.payload_octets, error.PacketTooShort);
+        meta.payload_octets = meta.payload_octets - hop_by_hop_octets;
         meta.protocol = hdr.hop_by_hop.next_header;
         transition select(hdr.hop_by_hop.length) {
             0 : after_hop_by_hop;
@@ -97,7 +111,10 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             IP_PROTOCOL_TCP : parse_tcp;
             IPV6_FRAGMENT : parse_ipv6_fragment;
             IPV6_HOP_BY_HOP : hide_upper_layer;
-            IPV6_ROUTING : hide_upper_layer;
+            IPV6_ROUTING : parse_source_routed;
+            IP_PROTOCOL_IPV4 : parse_tunnel;
+            IP_PROTOCOL_IPV6 : parse_tunnel;
+            IP_PROTOCOL_GRE : parse_tunnel;
             IPV6_AUTHENTICATION : hide_upper_layer;
             IPV6_MOBILITY : hide_upper_layer;
             IPV6_HIP : hide_upper_layer;
@@ -108,6 +125,9 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_destination_options {
         packet.extract(hdr.destination_options);
+        bit<16> destination_options_octets = ((bit<16>) hdr.destination_options.length + 1) << 3;
+        verify(destination_options_octets <= meta.payload_octets, error.PacketTooShort);
+        meta.payload_octets = meta.payload_octets - destination_options_octets;
         meta.protocol = hdr.destination_options.next_header;
         transition select(hdr.destination_options.length) {
             0 : after_destination_options;
@@ -128,7 +148,10 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             IPV6_FRAGMENT : parse_ipv6_fragment;
             IPV6_HOP_BY_HOP : hide_upper_layer;
             IPV6_DESTINATION_OPTIONS : hide_upper_layer;
-            IPV6_ROUTING : hide_upper_layer;
+            IPV6_ROUTING : parse_source_routed;
+            IP_PROTOCOL_IPV4 : parse_tunnel;
+            IP_PROTOCOL_IPV6 : parse_tunnel;
+            IP_PROTOCOL_GRE : parse_tunnel;
             IPV6_AUTHENTICATION : hide_upper_layer;
             IPV6_MOBILITY : hide_upper_layer;
             IPV6_HIP : hide_upper_layer;
@@ -140,6 +163,8 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     // What stands behind options and the like in a fragment is hidden too.
     state parse_ipv6_fragment {
         packet.extract(hdr.ipv6_fragment);
+        verify(meta.payload_octets >= IPV6_FRAGMENT_OCTETS, error.PacketTooShort);
+        meta.payload_octets = meta.payload_octets - IPV6_FRAGMENT_OCTETS;
         transition select(hdr.ipv6_fragment.fragment_offset, hdr.ipv6_fragment.next_header) {
             (0, IP_PROTOCOL_UDP) : parse_fragment_udp;
             (0, IPV6_HOP_BY_HOP) : hide_upper_layer;
@@ -156,6 +181,19 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_fragment_udp {
         packet.extract(hdr.fragment_udp);
+        verify(meta.payload_octets >= UDP_OCTETS, error.PacketTooShort);
+        transition accept;
+    }
+
+    // SRv6 or another source route: where the packet goes at last stands in there.
+    state parse_source_routed {
+        meta.tunnelled = 1;
+        transition hide_upper_layer;
+    }
+
+    // What is in the tunnel isn't looked into: its addresses may mean nothing here.
+    state parse_tunnel {
+        meta.tunnelled = 1;
         transition accept;
     }
 
@@ -166,6 +204,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_udp {
         packet.extract(hdr.udp);
+        verify(hdr.udp.length >= UDP_OCTETS && hdr.udp.length <= meta.payload_octets, error.PacketTooShort);
         meta.src_port = hdr.udp.src_port;
         meta.dst_port = hdr.udp.dst_port;
         // Less than UDP header, BTH and ICRC (24 octets) isn't RoCEv2, whatever its port says.
@@ -173,6 +212,8 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             (ROCE_UDP_PORT, 0x0000 &&& 0xFFF0) : accept;
             (ROCE_UDP_PORT, 0x0010 &&& 0xFFF8) : accept;
             (ROCE_UDP_PORT, _) : parse_bth;
+            (VXLAN_UDP_PORT, _) : parse_tunnel;
+            (GENEVE_UDP_PORT, _) : parse_tunnel;
             default : accept;
         }
     }
@@ -195,6 +236,7 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state parse_tcp {
         packet.extract(hdr.tcp);
+        verify(meta.payload_octets >= TCP_OCTETS, error.PacketTooShort);
         meta.src_port = hdr.tcp.src_port;
         meta.dst_port = hdr.tcp.dst_port;
         transition accept;

@@ -3,19 +3,21 @@
 #ifndef CRN_BMV2_PATH_REPORT_P4
 #define CRN_BMV2_PATH_REPORT_P4
 
-// What a slot knows of the flow that it belongs to: hash of the flow (32), its QP (24), held PSNs (8), drops since
-// the last report (16), time of the last report (us, 48; 0 = never).
+// What a slot knows of the flow that it belongs to: hash of the flow (32), its QP (24), cause of the drops (2), held PSNs (6),
+// drops since the last report (16), time of the last report (us, 48; 0 = never).
 @id(0x1600000B) @name(".path_report_flows")
 register<bit<128>>(PATH_REPORT_SLOTS) path_report_flows;
-// The held PSNs, the latest lowest.
+// When the first of them was held (units of 1,024 us, 32), and the held PSNs, the latest lowest.
 @id(0x1600000C) @name(".path_report_psns")
-register<bit<96>>(PATH_REPORT_SLOTS) path_report_psns;
+register<bit<128>>(PATH_REPORT_SLOTS) path_report_psns;
 
 // Decides for one refused data packet; the I2E clone that becomes the report is parsed again from what arrived.
 //
 // Flows that share a slot hold each other back, as with the other reports. A flow takes a slot over when its turn to
 // report comes, or when the slot holds nothing; what it held for another flow is then lost and counted, never
 // reported under a false name (two flows are mistaken for each other only if QP and 32-bit hash both agree).
+// A report has one cause for all its PSNs. So what the ACL drops of a flow and what admission drops of it share the
+// flow's slot, and its interval, as if they were two flows: no PSN is sent under a cause that isn't its own.
 control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_metadata_t standard_metadata,
                           in port_id_t port, in queue_id_t queue) {
     PathReportSettings() path_report_settings;
@@ -28,18 +30,21 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
     bit<1> unnamed;
 
     @hidden
-    action judge(bit<32> slot, bit<56> flow, bit<24> psn, bit<48> now, bit<32> meter_index) {
+    action judge(bit<32> slot, bit<58> flow, bit<24> psn, bit<48> now, bit<32> meter_index) {
         bit<128> entry;
-        bit<96> psns;
+        bit<128> names;
         bit<2> colour;
         path_report_flows.read(entry, slot);
-        path_report_psns.read(psns, slot);
-        bit<56> owner = entry[127:72];
-        bit<8> held = entry[71:64];
+        path_report_psns.read(names, slot);
+        bit<58> owner = entry[127:70];
+        bit<6> held = entry[69:64];
         bit<16> lost = entry[63:48];
         bit<48> last = entry[47:0];
+        bit<32> since = names[127:96];
+        bit<96> psns = names[95:0];
+        bit<48> age = now - last;
         unnamed = 0;
-        if (last != 0 && now - last <= (bit<48>) interval) {
+        if (last != 0 && (age <= (bit<48>) interval || age > LONGEST_AGE)) {
             verdict = VERDICT_INTERVAL;
         } else {
             report_meter.execute_meter(meter_index, colour);
@@ -62,6 +67,10 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
             if (lost != 0xFFFF) {
                 lost = lost + 1;
             }
+            if (held != 0 && now[41:10] - since > PATH_REPORT_HELD_TIME) {
+                held = 0;
+                unnamed = 1;
+            }
             if (verdict == VERDICT_SEND) {
                 meta.path_held = held;
                 meta.path_psns = psns;
@@ -69,6 +78,9 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
                 held = 0;
                 lost = 0;
             } else if (held < PATH_REPORT_HELD_PSNS) {
+                if (held == 0) {
+                    since = now[41:10];
+                }
                 psns = psns[71:0] ++ psn;
                 held = held + 1;
             } else {
@@ -78,7 +90,7 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
             unnamed = 1;
         }
         path_report_flows.write(slot, owner ++ held ++ lost ++ last);
-        path_report_psns.write(slot, psns);
+        path_report_psns.write(slot, since ++ psns);
     }
 
     @hidden
@@ -88,21 +100,28 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
 
     apply {
         path_report_settings.apply(enabled, interval);
-        if (enabled == 1 && meta.is_data == 1 && meta.crem_port != 0
-            && (hdr.ipv4.isValid() && meta.reporter_ipv4 != 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 != 0)) {
-            if (meta.source_invalid == 1) {
+        if (enabled == 1 && meta.crem_port != 0 && (meta.is_data == 1 || meta.tunnelled == 1)) {
+            if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
+                suppress(SUPPRESSED_NO_ADDRESS);
+            } else if (meta.tunnelled == 1) {
+                // Whether that is RoCEv2 isn't known: only data of a role is counted.
+                if (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED) {
+                    suppress(SUPPRESSED_TUNNELLED);
+                }
+            } else if (meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
             } else {
                 hash(path_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr, meta.dst_addr, hdr.bth.dest_qp },
                      64w0x100000000);
-                judge((bit<32>) (path_report_slot_t) path_hash, path_hash ++ hdr.bth.dest_qp, hdr.bth.psn,
-                      standard_metadata.ingress_global_timestamp, (bit<32>) port);
+                judge((bit<32>) (path_report_slot_t) path_hash, path_hash ++ hdr.bth.dest_qp ++ meta.drop_cause[1:0],
+                      hdr.bth.psn, standard_metadata.ingress_global_timestamp, (bit<32>) port);
                 if (verdict == VERDICT_SEND) {
                     csf_address.apply(meta.src_addr, meta.csf_addr);
                     meta.path_cause = (bit<8>) meta.drop_cause;
                     meta.report_kind = KIND_PATH_REPORT;
                     meta.report_port = port;
                     meta.report_queue = queue;
+                    reports_triggered.count((bit<32>) (KIND_PATH_REPORT ++ port ++ queue));
                     clone_preserving_field_list(CloneType.I2E, REPORT_CLONE_SESSION, 1);
                 } else if (verdict == VERDICT_INTERVAL) {
                     suppress(SUPPRESSED_FLOW_INTERVAL);
@@ -156,12 +175,12 @@ control PathReportBody(inout headers_t hdr, in metadata_t meta, in bit<8> addres
         }
         fill_psn_5.apply(hdr.psn_5, hdr.bth.psn);
         flags = 0;
-        if (meta.path_lost > (bit<16>) (meta.path_held + 1)) {
+        if (meta.path_lost > (bit<16>) meta.path_held + 1) {
             flags = CREM_TRUNCATED;
         }
         fill_crem.apply(hdr.crem, CREM_PATH_REPORT, flags, octets);
         fill_path_report.apply(hdr.path_report, hdr.hop_entry, address_family, hdr.bth.dest_qp, meta.reporter_id,
-                               meta.path_lost, meta.path_cause, meta.path_held + 1);
+                               meta.path_lost, meta.path_cause, (bit<8>) meta.path_held + 1);
     }
 }
 

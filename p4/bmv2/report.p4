@@ -4,8 +4,9 @@
 #ifndef CRN_BMV2_REPORT_P4
 #define CRN_BMV2_REPORT_P4
 
-// The degree and the fair share of a queue, looked up once per packet whoever needs them: reports and Rate Signals
-// by the number of flows, Rate Advice by the number of sources (in the clone's pass, so that both fit one table).
+// The degree and the fair share of a queue, looked up once per pass whoever needs them: reports and Rate Signals by the number
+// of flows, Rate Advice by the number of sources. Where a packet needs both, its clone looks for the second, so that
+// both fit one table.
 control QueueShare(inout metadata_t meta, in standard_metadata_t standard_metadata) {
     CongestionDegree() congestion_degree;
     FairShare() fair_share;
@@ -19,7 +20,7 @@ control QueueShare(inout metadata_t meta, in standard_metadata_t standard_metada
         }
         if (meta.wants_share == 1) {
             sharers = meta.sources;
-            if (meta.is_clone == 0) {
+            if (meta.share_of_source == 0) {
                 flow_count.apply(sharers, standard_metadata.egress_port ++ standard_metadata.priority);
             }
             fair_share.apply(meta.profile, sharers, meta.suggested_rate);
@@ -80,6 +81,10 @@ control ReportBuilder(inout headers_t hdr, inout metadata_t meta, in standard_me
         hdr.hop_by_hop_rest.setInvalid();
         hdr.destination_options.setInvalid();
         hdr.destination_options_rest.setInvalid();
+        if (hdr.vlan.isValid()) {
+            hdr.vlan.pcp = REPORT_PCP;
+            hdr.vlan.dei = 0;
+        }
         hdr.bth.setInvalid();
         hdr.rate_signal.setInvalid();
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {

@@ -96,6 +96,7 @@ control FillReportIpv4(inout ipv4_h ipv4, in bit<16> total_length, in bit<32> sr
         ipv4.ecn = ECN_NOT_ECT;
         ipv4.total_length = total_length;
         ipv4.identification = 0;
+        ipv4.reserved = 0;
         ipv4.dont_fragment = 1;
         ipv4.ttl = REPORT_TTL;
         ipv4.protocol = IP_PROTOCOL_UDP;

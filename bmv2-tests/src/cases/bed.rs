@@ -8,7 +8,7 @@ use crate::frames::{
     CONTROL, CREM_PORT, Data, NO_ROLE, RDCC_PORT, REPORTER_ADDRESS, REPORTER_ADDRESS_6, REPORTER_ID,
     SCHEDULED, SCONE_PORT, UNSCHEDULED, host_address, host_address_6,
 };
-use crate::program::{CLONE_PORT, CLONE_SESSION, CPU_PORT};
+use crate::program::{CPU_PORT, REPORT_CLONE_PORT, REPORT_CLONE_SESSION};
 use crate::setup::{Call, Entry, Port, Setup};
 
 /// The port whose queues are slow.
@@ -43,6 +43,8 @@ pub struct Bed {
     pub reporter_ipv4: [u8; 4],
     /// Its IPv6 address; 0: nothing is reported about IPv6.
     pub reporter_ipv6: u128,
+    /// Whether the clone session is set.
+    pub clone_session: bool,
     /// Ports inside the domain.
     pub trusted: Vec<u16>,
     /// Capacity of the slow port's queues, packets.
@@ -72,6 +74,7 @@ impl Default for Bed {
             reporter: true,
             reporter_ipv4: REPORTER_ADDRESS,
             reporter_ipv6: REPORTER_ADDRESS_6,
+            clone_session: true,
             trusted: (1..=HOSTS).collect(),
             depth_packets: 1000,
             rates: Vec::new(),
@@ -124,7 +127,9 @@ impl Bed {
         entries.extend(self.degrees.iter().map(|&degree| entries::degree(PROFILE, degree, span)));
         let share = |flows| entries::share(PROFILE, flows, SERVICE_RATE / flows);
         entries.extend((1..=self.most_flows).map(share));
-        entries.push(Entry::CloneSession { id: CLONE_SESSION, port: CLONE_PORT });
+        if self.clone_session {
+            entries.push(Entry::CloneSession { id: REPORT_CLONE_SESSION, port: REPORT_CLONE_PORT });
+        }
         if self.reporter {
             let address = u32::from_be_bytes(self.reporter_ipv4);
             let ports = [RDCC_PORT, CREM_PORT, SCONE_PORT].map(u128::from);
@@ -244,9 +249,12 @@ impl Story {
         self.expect(CPU_PORT, packet_io(port, frame))
     }
 
-    /// So many packets must have been counted.
+    /// So many packets must have been counted. As many reports as were sent were triggered, unless that is said too.
     #[must_use]
     pub fn count(mut self, counter: &str, index: u64, packets: u64) -> Story {
+        if counter == "reports_sent" {
+            self.counters.entry(("reports_triggered".to_owned(), index)).or_insert(packets);
+        }
         self.counters.insert((counter.to_owned(), index), packets);
         self
     }

@@ -1,13 +1,13 @@
 //! What is forwarded, where to, and what is refused.
 
-use super::{Bed, Story};
+use super::{Bed, NOT_ROUTED, Story};
 use crate::case::Case;
 use crate::entries;
-use crate::frames::{Data, REPORTER_ID, host_address, host_address_6, renew_ip_checksum};
+use crate::frames::{Data, REPORTER_ID, Sum, host_address, host_address_6, renew_ip_checksum};
 use crate::setup::{Call, Entry};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![refused(), refused_ipv6(), equal_paths(false), equal_paths(true)]
+    vec![refused(), refused_ipv6(), left_to_the_hosts(), equal_paths(false), equal_paths(true)]
 }
 
 /// One packet for each reason, and the cell of `drops` that it must be counted in (cause << 12 | port 1 << 3).
@@ -42,7 +42,8 @@ fn refused() -> Case {
     Story::new()
         .send_octets(1, [refused.to_vec(), vec![bare(to_four.sent(), 20)]].concat())
         .expect(4, bare(to_four.forwarded(), 20))
-        .count("drops", 4 << 12 | 1 << 3, 2)
+        .count("drops", 4 << 12 | 1 << 3, 1)
+        .count("drops", NOT_ROUTED, 1)
         .count("drops", 5 << 12 | 1 << 3, 1)
         .count("drops", 2 << 12 | 1 << 3, 5)
         .count("drops", 3 << 12 | 1 << 3, 1)
@@ -69,24 +70,91 @@ fn refused_ipv6() -> Case {
     no_options[18..21].copy_from_slice(&[0, 0, 0]);
     no_options.truncate(54);
     let last_hop = Data { ttl: 2, ..good };
-    let mut long_options = good.sent();
-    long_options[20] = 0;
-    long_options[54..56].copy_from_slice(&[17, 32]);
-    let mut routed = good.forwarded();
-    routed[20] = 0;
-    routed[54..56].copy_from_slice(&[17, 32]);
-    let refused = vec![no_route, expired, cut, version_4, half_a_header, no_options];
+    // 33 units of eight octets, in a packet that has as many and in one that hasn't.
+    let optional = |mut frame: Vec<u8>| {
+        frame[20] = 0;
+        frame[54..56].copy_from_slice(&[17, 32]);
+        frame
+    };
+    let long = Data { octets: 14 + 40 + 264, ..good };
+    let too_long = optional(Data { octets: 14 + 40 + 263, ..good }.sent());
+    let refused = vec![no_route, expired, cut, version_4, half_a_header, no_options, too_long];
     Story::new()
-        .send_octets(1, [refused, vec![last_hop.sent(), long_options]].concat())
+        .send_octets(1, [refused, vec![last_hop.sent(), optional(long.sent())]].concat())
         .expect(4, last_hop.forwarded())
-        .expect(4, routed)
+        .expect(4, optional(long.forwarded()))
         .count("drops", 4 << 12 | 1 << 3, 1)
         .count("drops", 5 << 12 | 1 << 3, 1)
-        .count("drops", 2 << 12 | 1 << 3, 4)
+        .count("drops", 2 << 12 | 1 << 3, 5)
         .end(
             "refused_ipv6_packets",
             "no route, hop limit, corruption: dropped and counted by cause, for IPv6 too",
             &Bed::default(),
+        )
+}
+
+/// Frames to a MAC address of a group, whatever is in them.
+fn to_group(mut frame: Vec<u8>) -> Vec<u8> {
+    frame[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 1]);
+    frame
+}
+
+/// An IPv6 frame with other addresses: source, destination.
+fn readdressed(mut frame: Vec<u8>, [source, destination]: [u128; 2]) -> Vec<u8> {
+    frame[22..38].copy_from_slice(&source.to_be_bytes());
+    frame[38..54].copy_from_slice(&destination.to_be_bytes());
+    frame
+}
+
+/// An IPv4 frame to another address.
+fn to_address(mut frame: Vec<u8>, address: [u8; 4]) -> Vec<u8> {
+    frame[30..34].copy_from_slice(&address);
+    renew_ip_checksum(&mut frame);
+    frame
+}
+
+/// ARP, neighbour discovery, multicast of both families and what may not leave its link, although a default route leads
+/// everything to port 4; and the addresses beside them, which are routed.
+fn left_to_the_hosts() -> Case {
+    let four = Data { dst: 4, sum: Sum::Zero, ..Data::scheduled(100) };
+    let six = four.v6();
+    let mut arp = four.sent();
+    arp[12..14].copy_from_slice(&[0x08, 0x06]);
+    let solicited = 0xff02 << 112 | 1 << 32 | 0xff00_0004_u128;
+    let mut neighbour = to_group(readdressed(six.sent(), [host_address_6(1), solicited]));
+    neighbour[20] = 58;
+    let [one, link_local] = [host_address_6(1), 0xfe80 << 112 | 4];
+    let refused = vec![
+        arp,
+        neighbour,
+        readdressed(six.sent(), [one, link_local]),
+        readdressed(six.sent(), [link_local, host_address_6(4)]),
+        to_address(four.sent(), [224, 0, 0, 1]),
+        to_address(four.sent(), [255, 255, 255, 255]),
+    ];
+    let last_unicast = [223, 255, 255, 255];
+    let passing = [
+        (to_address(four.sent(), last_unicast), to_address(four.forwarded(), last_unicast)),
+        (
+            readdressed(six.sent(), [one, 0xfdff << 112 | 4]),
+            readdressed(six.forwarded(), [one, 0xfdff << 112 | 4]),
+        ),
+    ];
+    let (sent, seen): (Vec<_>, Vec<_>) = passing.into_iter().unzip();
+    let every = |table: &str| Entry::Table {
+        table: table.to_owned(),
+        key: Vec::new(),
+        call: Call::Member(4),
+        priority: 0,
+    };
+    Story::new()
+        .send_octets(1, [refused, sent].concat())
+        .expect_all(4, seen)
+        .count("drops", NOT_ROUTED, 6)
+        .end(
+            "left_to_the_hosts",
+            "ARP, neighbour discovery, multicast and link-local packets aren't forwarded, whatever the routes say",
+            &Bed::with(&[], vec![every("ipv4_route"), every("ipv6_route")]),
         )
 }
 

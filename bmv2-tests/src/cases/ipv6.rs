@@ -1,14 +1,21 @@
 //! IPv6 data is reported over IPv6.
 
 use super::bed::SLOW;
-use super::reports::{series, six_degrees, six_to_receiver, six_to_sender};
-use super::{Bed, CONGESTION, Story, TO_SENDER, cell};
+use super::reports::{SIX, series, six_degrees, six_to_receiver, six_to_sender};
+use super::{Bed, CONGESTION, NO_ADDRESS, Story, TO_SENDER, cell};
 use crate::case::Case;
 use crate::entries;
-use crate::frames::{Advice, Data, PathReport};
+use crate::frames::{Advice, Data, Mark, PathReport, Where};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![to_receiver(), to_sender(), no_address(), no_ipv4_address(), others_need_an_address()]
+    vec![
+        to_receiver(),
+        to_sender(),
+        behind_options(),
+        no_address(),
+        no_ipv4_address(),
+        others_need_an_address(),
+    ]
 }
 
 /// The primer is an IPv4 packet: it shares the queue with the flow under test, and half the rate is suggested.
@@ -30,6 +37,31 @@ fn to_sender() -> Case {
     )
 }
 
+/// Data behind a Hop-by-Hop or a Destination Options header, short or long: its report has none.
+fn behind_options() -> Case {
+    let plain = Data::unscheduled(200).v6();
+    let padding = Mark { blank: true, ..Mark::hop_by_hop(0, false, false) };
+    let behind = |mark| Data { option: Some(mark), ..plain };
+    let data = [
+        behind(padding),
+        behind(Mark { octets: 16, ..padding }),
+        behind(Mark { octets: 16, within: Where::Destination, ..padding }),
+        plain,
+        plain,
+        plain,
+    ];
+    Story::primed()
+        .send(1, &data)
+        .expect_forwarded(SLOW, &data)
+        .expect_all(1, series(plain, HALF, &SIX))
+        .count("reports_sent", TO_SENDER, 3)
+        .end(
+            "ipv6_report_without_options",
+            "a report about data behind extension headers has none of them",
+            &Bed::with(&six_degrees(), Vec::new()),
+        )
+}
+
 /// IPv4 and IPv6 in turn: 1000, 800, 600 behind; of the three above `B_th` one is IPv6.
 fn no_address() -> Case {
     let four = Data::unscheduled(200);
@@ -39,6 +71,7 @@ fn no_address() -> Case {
         .expect_forwarded(SLOW, &mixed)
         .expect_all(1, series(four, HALF, &[(1000, 25), (600, 5)]))
         .count("reports_sent", TO_SENDER, 2)
+        .count("reports_suppressed", NO_ADDRESS, 1)
         .end(
             "ipv6_needs_an_address",
             "a reporter without an IPv6 address reports about IPv4 alone",
@@ -55,6 +88,7 @@ fn no_ipv4_address() -> Case {
         .expect_forwarded(SLOW, &mixed)
         .expect_all(1, series(four.v6(), HALF, &[(800, 15)]))
         .count("reports_sent", TO_SENDER, 1)
+        .count("reports_suppressed", NO_ADDRESS, 2)
         .end(
             "ipv4_needs_an_address",
             "a reporter without an IPv4 address reports about IPv6 alone",
@@ -78,6 +112,8 @@ fn others_need_an_address() -> Case {
         .count("drops", CONGESTION, 2)
         .count("reports_sent", cell(2, 2, 0), 1)
         .count("reports_sent", cell(3, 4, 0), 1)
+        .count("reports_suppressed", NO_ADDRESS, 1)
+        .count("reports_suppressed", cell(7, 4, 0), 1)
         .end(
             "other_reports_need_an_address",
             "no PATH_REPORT and no Rate Advice in a family that the reporter has no address of",

@@ -4,10 +4,29 @@ use super::bed::SLOW;
 use super::reports::series;
 use super::{Bed, Story, TO_RECEIVER, TO_SENDER};
 use crate::case::{Case, RATE_PPS};
-use crate::frames::{CONTROL, Data, RDCC_PORT};
+use crate::frames::{CONTROL, CREM_PORT, Data, RDCC_PORT, SCONE_PORT};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![rdcc_datagrams(), reports_in_a_congested_queue(), control_role()]
+    vec![rdcc_datagrams(), control_datagrams(), reports_in_a_congested_queue(), control_role()]
+}
+
+/// Datagrams to each of the three control ports between data frames, all with the DSCP of unscheduled data and from ports
+/// above 49152: 1400, 1200, 1000, 800, 600 behind.
+fn control_datagrams() -> Case {
+    let data = Data::unscheduled(200);
+    let to = |port| Data { ports: (50000, port), ..data };
+    let all = [data, to(RDCC_PORT), to(CREM_PORT), to(SCONE_PORT), data, data, data, data];
+    // Four flows share the queue.
+    Story::primed()
+        .send(1, &all)
+        .expect_forwarded(SLOW, &all)
+        .expect_all(1, series(data, 250, &[(1400, 45), (600, 5)]))
+        .count("reports_sent", TO_SENDER, 2)
+        .end(
+            "no_report_about_control_ports",
+            "a datagram to any of the three control ports is never reported about, whatever its DSCP says",
+            &Bed::with(&[45, 5], Vec::new()),
+        )
 }
 
 /// Datagrams to the RDCC port between data frames, all with the DSCP of scheduled data.

@@ -8,7 +8,7 @@ use crate::frames::{Data, Mark, Where, host_address_6};
 use crate::setup::{Entry, Key};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![colours(), delay(), entry(), exit()]
+    vec![colours(), delay(), entry(), marked_at_the_entry(), from_outside(), exit()]
 }
 
 /// `FlowMonID` of the first flow, whose index is 5.
@@ -130,6 +130,58 @@ fn entry() -> Case {
             "marking_entry",
             "at the measured domain's entry the option is inserted, one packet of a period is marked for delay",
             &Bed::with(&[], vec![five_tuple(2), five_tuple(99), at_port_1]),
+        )
+}
+
+/// Where the flow enters the measured domain nothing is marked yet: a mark that comes through there is blanked and not counted, in
+/// either header. The same mark through another port is believed.
+fn marked_at_the_entry() -> Case {
+    let short = Mark::hop_by_hop(FIRST, true, false);
+    let to_dest = |mark| Mark { within: Where::Destination, ..mark };
+    let marks = [short, to_dest(short), Mark { octets: 16, ..short }];
+    let blank = |mark| with(Mark { blank: true, ..mark });
+    let at_port_1 = edge(whole("ingress_port", 1, 9), 5, [1, FIRST.into(), LOG2_PERIOD]);
+    Story::new()
+        .send(1, &marks.map(with))
+        .expect_forwarded(4, &marks.map(blank))
+        .settle()
+        .send(2, &[with(short)])
+        .expect_forwarded(4, &[with(short)])
+        .count("marked", coloured(5, true), 1)
+        .count("marked_departed", coloured(5, true), 1)
+        .end(
+            "marking_not_believed_at_the_entry",
+            "a packet that is marked already where its flow enters the measured domain loses its mark, uncounted",
+            &Bed::with(&[], vec![flow(FIRST, 5), at_port_1]),
+        )
+}
+
+/// Port 3 lies outside the domain, and host 4 isn't a source of port 1: what they mark is blanked and not counted. A flow
+/// that isn't monitored here is nobody's business.
+fn from_outside() -> Case {
+    let mark = Mark::hop_by_hop(FIRST, false, false);
+    let to_2 = |data| Data { dst: 2, ..data };
+    let marked = to_2(with(mark));
+    let blank = to_2(with(Mark { blank: true, ..mark }));
+    let other = to_2(with(Mark { flow: FIRST + 1, ..mark }));
+    let from = |src, data| Data { src, ..data };
+    let only_1 = [
+        entries::source_valid(1, (0, 0), false),
+        entries::source_valid(1, (host_address_6(1), 128), true),
+        entries::source_valid(1, (entries::mapped([10, 0, 0, 1]), 128), true),
+    ];
+    Story::new()
+        .send(3, &[from(3, marked), from(3, other)])
+        .expect_forwarded(SLOW, &[from(3, blank), from(3, other)])
+        .settle()
+        .send(1, &[from(4, marked), marked])
+        .expect_forwarded(SLOW, &[from(4, blank), marked])
+        .count("marked", coloured(5, false), 1)
+        .count("marked_departed", coloured(5, false), 1)
+        .end(
+            "marking_not_believed_from_outside",
+            "marks from outside the domain, and of sources that aren't valid on their port, are blanked, uncounted",
+            &Bed { trusted: vec![1, 2, 4], ..Bed::with(&[], [vec![flow(FIRST, 5)], only_1.to_vec()].concat()) },
         )
 }
 

@@ -12,6 +12,8 @@ mod flows;
 mod forwarding;
 mod ipv6;
 mod loop_guard;
+mod lost_reports;
+mod malformed;
 mod marking;
 mod path_reports;
 mod plain_router;
@@ -24,6 +26,7 @@ mod source_check;
 mod suppression;
 mod thresholds;
 mod trust;
+mod tunnels;
 mod vlan;
 
 pub use bed::{Bed, Story};
@@ -46,8 +49,11 @@ pub fn all() -> Vec<Case> {
         ecn::cases(),
         queues::cases(),
         forwarding::cases(),
+        malformed::cases(),
         ipv6::cases(),
         vlan::cases(),
+        tunnels::cases(),
+        lost_reports::cases(),
         path_reports::cases(),
         rate_advice::cases(),
         rate_signals::cases(),
@@ -88,6 +94,16 @@ const PSN_LIMIT: u64 = cell(2, 2, 0);
 const SOURCE_INTERVAL: u64 = cell(3, 2, 0);
 /// `reports_suppressed` of port 2's data queue, the source isn't valid: cause 4.
 const SOURCE_INVALID: u64 = cell(4, 2, 0);
+/// `reports_suppressed` of port 2's data queue, data in a tunnel: cause 5.
+const TUNNELLED: u64 = cell(5, 2, 0);
+/// `reports_suppressed` of port 2's data queue, data that isn't UDP: cause 6.
+const NOT_UDP: u64 = cell(6, 2, 0);
+/// `reports_suppressed` of port 2's data queue, no address of the family: cause 7.
+const NO_ADDRESS: u64 = cell(7, 2, 0);
+/// `drops` of reports about port 2's data queue: cause 6.
+const REPORT: u64 = cell(6, 2, 0);
+/// `drops` of ingress port 1, cause 7: not for a router.
+const NOT_ROUTED: u64 = cell(7, 1, 0);
 /// Microseconds: longer than any case.
 const FOR_EVER: u32 = 600_000_000;
 

@@ -17,6 +17,7 @@ pub(super) fn cases() -> Vec<Case> {
         policy(),
         gathered(),
         taken_over(),
+        causes(),
         csf(),
         opcodes(),
         port_limit(),
@@ -155,6 +156,36 @@ fn taken_over() -> Case {
             "path_report_slot_taken_over",
             "a flow that takes over another one's slot reports its own PSNs alone; the other's are counted",
             &bed(vec![entries::path_report(FOR_EVER)]),
+        )
+}
+
+/// One queue pair whose packets admission refuses, and the ACL where they come from port 50001. While the interval lasts, the
+/// ACL's 11 is held and admission's 12 is not; then each is reported under its own cause.
+fn causes() -> Case {
+    let full = |psn| Data::roce(TOO_LONG, 7, psn);
+    let denied = |psn| Data { ports: (50001, 4791), ..Data::roce(100, 7, psn) };
+    let both = PathReport { lost: 2, held: vec![11], ..PathReport::first(denied(13), BY_POLICY) };
+    let acl = entries::deny(1, vec![entries::whole("src_port", 50001, 16)]);
+    Story::new()
+        .send(1, &[full(10), denied(11), full(12)])
+        .expect(1, first(full(10), BY_CONGESTION))
+        .write(vec![entries::path_report(0)])
+        .send(1, &[denied(13)])
+        .expect(1, both.frame())
+        .settle()
+        .send(1, &[full(14)])
+        .expect(1, first(full(14), BY_CONGESTION))
+        .count("drops", CONGESTION, 3)
+        .count("drops", POLICY, 2)
+        .count("reports_sent", PATH, 2)
+        .count("reports_sent", cell(2, 1, 0), 1)
+        .count("reports_suppressed", FLOW_INTERVAL, 1)
+        .count("reports_suppressed", cell(0, 1, 0), 1)
+        .count("reports_suppressed", PSN_LIMIT, 1)
+        .end(
+            "path_report_of_one_cause",
+            "no PSN is reported under a cause that isn't its own; one that can't wait beside another cause's is counted",
+            &bed(vec![entries::path_report(FOR_EVER), acl]),
         )
 }
 

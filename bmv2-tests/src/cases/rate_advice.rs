@@ -1,6 +1,6 @@
 //! Rate Advice to sources (SCONE, Solution 1).
 
-use super::bed::{PRIMER, SLOW};
+use super::bed::{PRIMER, PROFILE, SLOW};
 use super::reports::{report, six_degrees};
 use super::{
     ADVICE, Bed, FLOW_INTERVAL, FOR_EVER, PORT_LIMIT, SOURCE_INTERVAL, SOURCE_INVALID, Story, TO_SENDER, cell,
@@ -11,9 +11,22 @@ use crate::frames::{Advice, CONTROL, Data, UNSCHEDULED, host_address, host_addre
 use crate::setup::Entry;
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![by_policy(), by_class(), congested(), with_policy(), floor(), deferred(), only_data(), limits()]
+    vec![
+        by_policy(),
+        by_class(),
+        congested(),
+        nothing_known(),
+        beside_signal(),
+        with_policy(),
+        floor(),
+        deferred(),
+        only_data(),
+        limits(),
+    ]
 }
 
+/// Port 2's data queue in counters that have no other part.
+const SLOW_DATA: u64 = 2 << 3;
 /// Every source.
 const ALL: (u128, i32) = (0, 0);
 
@@ -93,6 +106,51 @@ fn congested() -> Case {
             "rate_advice_congested",
             "a congested queue advises each source its share, less the more it is congested",
             &Bed::with(&six_degrees(), vec![entries::rate_advice(FOR_EVER, 0)]),
+        )
+}
+
+/// Without shares and without a policy there is nothing to advise: the first burst neither starts the source's interval nor
+/// takes what the port's limit leaves, which is one report. With shares the second burst's first packet is advised.
+fn nothing_known() -> Case {
+    let data = Data::roce(200, 5, 1);
+    let more = vec![entries::rate_advice(FOR_EVER, 0), entries::report_meter(SLOW, 0, 1)];
+    Story::primed()
+        .send(1, &[data; 6])
+        .expect_forwarded(SLOW, &[data; 6])
+        .write(vec![entries::share(PROFILE, 1, 1000)])
+        .send(1, &[PRIMER])
+        .expect_forwarded(SLOW, &[PRIMER])
+        .settle()
+        .send(1, &[data; 6])
+        .expect_forwarded(SLOW, &[data; 6])
+        .expect(1, advice(data, 950))
+        .count("reports_sent", ADVICE, 1)
+        .count("reports_suppressed", SOURCE_INTERVAL, 2)
+        .end(
+            "rate_advice_without_a_rate",
+            "where neither a share nor a policy is known, no interval starts and no limit is used up",
+            &Bed { most_flows: 0, ..Bed::with(&six_degrees(), more) },
+        )
+}
+
+/// One source, two flows beside the primer's, which is the first of them: a flow's share is 500, the source's 1000. The first
+/// packet's Rate Signal says 500 x (1 - 25/510) = 475, the advice made from it 1000 x (1 - 25/510) = 950.
+fn beside_signal() -> Case {
+    let one = Data::roce(200, 5, 1).rate(0);
+    let two = Data { ports: (50001, 4791), ..one };
+    let said = |data: Data, rate| data.rate(rate);
+    let more = vec![entries::rate_advice(FOR_EVER, 0), entries::rate_signal(0xab, 0)];
+    Story::primed()
+        .send(1, &[one, two, one, two, one, two])
+        .expect_forwarded(SLOW, &[said(one, 475), said(two, 485), said(one, 495), two, one, two])
+        .expect(1, advice(one, 950))
+        .count("reports_sent", ADVICE, 1)
+        .count("reports_suppressed", SOURCE_INTERVAL, 2)
+        .count("rate_signals", SLOW_DATA, 3)
+        .end(
+            "rate_advice_beside_rate_signal",
+            "a packet's Rate Signal has the flow's share, the advice made from the same packet the source's",
+            &Bed::with(&six_degrees(), more),
         )
 }
 

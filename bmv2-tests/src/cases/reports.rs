@@ -4,10 +4,10 @@ use super::bed::SLOW;
 use super::{Bed, Story, TO_RECEIVER, TO_SENDER, cell};
 use crate::case::{Case, RATE_PPS};
 use crate::entries;
-use crate::frames::{Data, Report};
+use crate::frames::{Data, Report, renew_ip_checksum};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![to_receiver(), to_sender(), degree(), sequences(), checksum_of_zero()]
+    vec![to_receiver(), to_sender(), degree(), sequences(), checksum_of_zero(), reserved_flag()]
 }
 
 /// The report about one of the default bed's frames: only flow of its queue, hence the whole rate is suggested.
@@ -133,6 +133,26 @@ fn checksum_of_zero() -> Case {
         .end(
             "report_checksum_of_zero",
             "a report whose UDP checksum would be 0 is sent with all ones",
+            &Bed::with(&six_degrees(), Vec::new()),
+        )
+}
+
+/// A data frame whose reserved flag is set, and which may be fragmented: its report is an atomic datagram.
+fn reserved_flag() -> Case {
+    let data = Data::unscheduled(200);
+    let flagged = |mut frame: Vec<u8>| {
+        frame[20] |= 0x80;
+        renew_ip_checksum(&mut frame);
+        frame
+    };
+    Story::primed()
+        .send_octets(1, vec![flagged(data.sent()); 6])
+        .expect_all(SLOW, vec![flagged(data.forwarded()); 6])
+        .expect_all(1, series(data, 1000, &SIX))
+        .count("reports_sent", TO_SENDER, 3)
+        .end(
+            "report_without_reserved_flag",
+            "a report's IPv4 flags are its own, not those of the data",
             &Bed::with(&six_degrees(), Vec::new()),
         )
 }

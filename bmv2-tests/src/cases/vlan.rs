@@ -11,13 +11,13 @@ pub(super) fn cases() -> Vec<Case> {
     vec![congestion(), admission(), signal()]
 }
 
-/// Priority 3, VLAN 7.
-const TAG: Option<u16> = Some(3 << 13 | 7);
+/// Priority 3, eligible to be dropped, VLAN 7.
+const TAG: Option<u16> = Some(3 << 13 | 1 << 12 | 7);
 
 fn congestion() -> Case {
     six_to_sender(Data { vlan: TAG, ..Data::unscheduled(200) }, 1000).end(
         "vlan_congestion_report",
-        "a tagged frame's octets count with their tag, and its report has the same tag",
+        "a tagged frame's octets count with their tag, and its report has that VLAN's tag with a control priority",
         &Bed::with(&six_degrees(), Vec::new()),
     )
 }

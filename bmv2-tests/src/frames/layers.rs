@@ -1,8 +1,7 @@
 //! Ethernet, VLAN, IP and UDP, by etherparse.
 
 use etherparse::{
-    EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv6FlowLabel,
-    Ipv6Header, UdpHeader,
+    EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, UdpHeader,
 };
 
 use super::data::Family;
@@ -110,19 +109,10 @@ fn low(address: u128) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// Sets the IPv4 header checksum of an Ethernet frame without tag right again after a change.
+/// Sets the IPv4 header checksum of an Ethernet frame without tag right again after a change, whatever the header says (RFC 1071).
 pub fn renew_ip_checksum(frame: &mut [u8]) {
     let words = usize::from(frame[14] & 15);
     let header = &mut frame[14..14 + 4 * words];
-    let Ok(slice) = Ipv4HeaderSlice::from_slice(header) else {
-        // A version or length that etherparse doesn't read: RFC 1071 by hand.
-        return renew_by_hand(header);
-    };
-    let sum = slice.to_header().calc_header_checksum();
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
-}
-
-fn renew_by_hand(header: &mut [u8]) {
     header[10..12].fill(0);
     let words = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
     let mut sum: u32 = words.sum();

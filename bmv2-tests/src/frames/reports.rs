@@ -7,6 +7,9 @@ use super::{
     SCONE_PORT, host_mac,
 };
 
+/// The priority of a report's VLAN tag: that of CS6.
+const REPORT_PCP: u16 = 6;
+
 /// A `CONGESTION_REPORT` about a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -140,7 +143,7 @@ const fn family(about: &Data) -> u8 {
     }
 }
 
-/// The frame of a report: it has the data frame's tag and a hash of the flow in its source port and flow label; the
+/// The frame of a report: it has the data frame's tag with a control priority, and a hash of the flow in its source port and flow label; the
 /// switch makes it with TTL 64 and routes it like any other packet.
 fn sent(about: &Data, to: u8, port: u16, message: &[u8]) -> Vec<u8> {
     let hash = about.flow_hash();
@@ -150,7 +153,7 @@ fn sent(about: &Data, to: u8, port: u16, message: &[u8]) -> Vec<u8> {
     };
     let layers = Layers {
         macs: [host_mac(to), ROUTER_MAC],
-        vlan: about.vlan,
+        vlan: about.vlan.map(|tag| REPORT_PCP << 13 | tag & 0xfff),
         family: about.family,
         addresses: [source, address(about.family, to)],
         dscp: CONTROL,

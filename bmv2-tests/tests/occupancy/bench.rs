@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bmv2_tests::cases::Bed;
 use bmv2_tests::entries;
 use bmv2_tests::frames::host_address;
-use bmv2_tests::program::{CLONE_PORT, CPU_PORT, Program};
+use bmv2_tests::program::{CPU_PORT, Program, REPORT_CLONE_PORT};
 use bmv2_tests::setup::{Call, Entry, updates};
 use p4runtime::p4::v1::Update;
 use serde_json::Value;
@@ -20,7 +20,7 @@ use crate::truth::{Item, Left, Truth};
 /// Ports with hosts.
 pub const DATA_PORTS: [u16; 3] = [1, 2, 3];
 /// All ports that take packets: those of the hosts, and the clones'.
-pub const PORTS: [u16; 4] = [1, 2, 3, CLONE_PORT];
+pub const PORTS: [u16; 4] = [1, 2, 3, REPORT_CLONE_PORT];
 /// Queues that packets go to.
 const QUEUES: [u8; 2] = [0, 7];
 /// `Q_max` of every queue, octets.
@@ -259,7 +259,7 @@ impl Bench {
 
     pub fn egress(&mut self, port: u16) -> Result<(), Fault> {
         // A report comes back to ingress, which is one thread: what is on its way is queued before.
-        while port == CLONE_PORT && !self.held.is_empty() {
+        while port == REPORT_CLONE_PORT && !self.held.is_empty() {
             self.release()?;
         }
         let Some((taken, left)) = self.taken.remove(&port) else { return Ok(()) };

@@ -706,6 +706,16 @@ pub mod counters {
         /// How many it can hold.
         pub const SIZE: usize = 4096;
     }
+
+    /// The counter `reports_triggered`.
+    pub mod reports_triggered {
+        /// P4Info id.
+        pub const ID: u32 = 0x1200_000A;
+        /// Name in the P4Info.
+        pub const NAME: &str = "reports_triggered";
+        /// How many it can hold.
+        pub const SIZE: usize = 16384;
+    }
 }
 
 /// Meter arrays.
@@ -891,6 +901,22 @@ pub mod controller_headers {
 
 /// Constants of the P4 include files.
 pub mod constants {
+    /// The port of the controller: `--cpu-port` of simple_switch_grpc must be this one.
+    ///
+    /// `bit<9>` in `bmv2.p4`.
+    pub const CPU_PORT: u16 = 509;
+
+    /// Where clones wait until they become reports: a port without an interface. The controller's
+    /// default; no packet is sent there by the program itself, only by the clone session.
+    ///
+    /// `bit<9>` in `bmv2.p4`.
+    pub const REPORT_CLONE_PORT: u16 = 510;
+
+    /// The clone session that leads there.
+    ///
+    /// `bit<32>` in `bmv2.p4`.
+    pub const REPORT_CLONE_SESSION: u32 = 1;
+
     /// Ethernet and IP.
     ///
     /// `bit<16>` in `constants.p4`.
@@ -905,6 +931,11 @@ pub mod constants {
     ///
     /// `bit<16>` in `constants.p4`.
     pub const ETHERTYPE_IPV6: u16 = 0x86DD;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IP_PROTOCOL_IPV4: u8 = 4;
 
     /// Ethernet and IP.
     ///
@@ -924,12 +955,22 @@ pub mod constants {
     /// Ethernet and IP.
     ///
     /// `bit<8>` in `constants.p4`.
+    pub const IP_PROTOCOL_IPV6: u8 = 41;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
     pub const IPV6_ROUTING: u8 = 43;
 
     /// Ethernet and IP.
     ///
     /// `bit<8>` in `constants.p4`.
     pub const IPV6_FRAGMENT: u8 = 44;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IP_PROTOCOL_GRE: u8 = 47;
 
     /// Ethernet and IP.
     ///
@@ -983,15 +1024,35 @@ pub mod constants {
 
     /// Ethernet and IP.
     ///
+    /// `bit<16>` in `constants.p4`.
+    pub const TCP_OCTETS: u16 = 20;
+
+    /// Ethernet and IP.
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const IPV6_FRAGMENT_OCTETS: u16 = 8;
+
+    /// Ethernet and IP.
+    ///
     /// `bit<32>` in `constants.p4`.
     pub const MIN_FRAME_OCTETS: u32 = 64;
 
-    /// Ethernet and IP.
+    /// UDP ports of tunnels: VXLAN (RFC 7348) and Geneve (RFC 8926).
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const VXLAN_UDP_PORT: u16 = 4789;
+
+    /// UDP ports of tunnels: VXLAN (RFC 7348) and Geneve (RFC 8926).
+    ///
+    /// `bit<16>` in `constants.p4`.
+    pub const GENEVE_UDP_PORT: u16 = 6081;
+
+    /// UDP ports of tunnels: VXLAN (RFC 7348) and Geneve (RFC 8926).
     ///
     /// `bit<2>` in `constants.p4`.
     pub const ECN_NOT_ECT: u8 = 0;
 
-    /// Ethernet and IP.
+    /// UDP ports of tunnels: VXLAN (RFC 7348) and Geneve (RFC 8926).
     ///
     /// `bit<2>` in `constants.p4`.
     pub const ECN_CE: u8 = 3;
@@ -1001,6 +1062,18 @@ pub mod constants {
     ///
     /// `bit<96>` in `constants.p4`.
     pub const IPV4_MAPPED: u128 = 0x0000_0000_0000_0000_0000_FFFF;
+
+    /// First bits of what isn't routed as unicast: fe00::/7 (multicast, link-local, once site-local),
+    /// 224.0.0.0/3.
+    ///
+    /// `bit<7>` in `constants.p4`.
+    pub const IPV6_NOT_ROUTED: u8 = 0x7F;
+
+    /// First bits of what isn't routed as unicast: fe00::/7 (multicast, link-local, once site-local),
+    /// 224.0.0.0/3.
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const IPV4_NOT_ROUTED: u8 = 7;
 
     /// What a DSCP means in the domain (`dscp_map`). Scheduled and unscheduled have the values of
     /// RDCC's Direction field, so a role is a direction: 1 toward the receiver, 2 toward the sender.
@@ -1119,8 +1192,14 @@ pub mod constants {
 
     /// PSNs that a flow's slot keeps while the flow may not be reported about.
     ///
-    /// `bit<8>` in `constants.p4`.
+    /// `bit<6>` in `constants.p4`.
     pub const PATH_REPORT_HELD_PSNS: u8 = 4;
+
+    /// Ours: for how long they are worth naming, in units of 1,024 us: some 4 s. A CSF has given its
+    /// blocks up by then, and a fast queue pair has used the same PSNs again.
+    ///
+    /// `bit<32>` in `constants.p4`.
+    pub const PATH_REPORT_HELD_TIME: u32 = 4096;
 
     /// SCONE for RoCEv2.
     ///
@@ -1240,31 +1319,36 @@ pub mod constants {
     /// `bit<8>` in `constants.p4`.
     pub const REPORT_TTL: u8 = 64;
 
+    /// The priority of a report whose data frame is tagged: that of CS6 by IEEE 802.1Q's usual mapping.
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const REPORT_PCP: u8 = 6;
+
     /// Ours: a report's UDP source port is a hash of the flow within the dynamic range.
     ///
     /// `bit<16>` in `constants.p4`.
     pub const REPORT_UDP_PORT_BASE: u16 = 0xC000;
 
-    /// First part of the index of `reports_sent` and `reports_deferred`: kind \<\< 12 | port \<\< 3 |
-    /// queue.
+    /// First part of the index of `reports_triggered`, `reports_sent` and `reports_deferred`: kind \<\<
+    /// 12 | port \<\< 3 | queue.
     ///
     /// `bit<2>` in `constants.p4`.
     pub const KIND_CONGESTION_TO_RECEIVER: u8 = 0;
 
-    /// First part of the index of `reports_sent` and `reports_deferred`: kind \<\< 12 | port \<\< 3 |
-    /// queue.
+    /// First part of the index of `reports_triggered`, `reports_sent` and `reports_deferred`: kind \<\<
+    /// 12 | port \<\< 3 | queue.
     ///
     /// `bit<2>` in `constants.p4`.
     pub const KIND_CONGESTION_TO_SENDER: u8 = 1;
 
-    /// First part of the index of `reports_sent` and `reports_deferred`: kind \<\< 12 | port \<\< 3 |
-    /// queue.
+    /// First part of the index of `reports_triggered`, `reports_sent` and `reports_deferred`: kind \<\<
+    /// 12 | port \<\< 3 | queue.
     ///
     /// `bit<2>` in `constants.p4`.
     pub const KIND_PATH_REPORT: u8 = 2;
 
-    /// First part of the index of `reports_sent` and `reports_deferred`: kind \<\< 12 | port \<\< 3 |
-    /// queue.
+    /// First part of the index of `reports_triggered`, `reports_sent` and `reports_deferred`: kind \<\<
+    /// 12 | port \<\< 3 | queue.
     ///
     /// `bit<2>` in `constants.p4`.
     pub const KIND_RATE_ADVICE: u8 = 3;
@@ -1279,8 +1363,8 @@ pub mod constants {
     /// `bit<3>` in `constants.p4`.
     pub const SUPPRESSED_PORT_LIMIT: u8 = 1;
 
-    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. a dropped
-    /// PSN that no PATH_REPORT will name
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. a drop
+    /// because of which PSNs will be named by no PATH_REPORT
     ///
     /// `bit<3>` in `constants.p4`.
     pub const SUPPRESSED_PSN_LIMIT: u8 = 2;
@@ -1297,47 +1381,81 @@ pub mod constants {
     /// `bit<3>` in `constants.p4`.
     pub const SUPPRESSED_SOURCE_INVALID: u8 = 4;
 
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. scheduled
+    /// or unscheduled data in a tunnel: its addresses aren't the flow's
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const SUPPRESSED_TUNNELLED: u8 = 5;
+
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. scheduled
+    /// or unscheduled data without UDP ports: TCP, fragments
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const SUPPRESSED_NOT_UDP: u8 = 6;
+
+    /// First part of the index of `reports_suppressed`: cause \<\< 12 | port \<\< 3 | queue. the
+    /// reporter has no address of the packet's family
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const SUPPRESSED_NO_ADDRESS: u8 = 7;
+
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
-    /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
-    /// all others.
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others.
     ///
     /// `bit<3>` in `constants.p4`.
     pub const DROP_UNKNOWN: u8 = 0;
 
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
-    /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
-    /// all others.
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others.
     ///
     /// `bit<3>` in `constants.p4`.
     pub const DROP_CONGESTION: u8 = 1;
 
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
-    /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
-    /// all others.
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others.
     ///
     /// `bit<3>` in `constants.p4`.
     pub const DROP_CORRUPTION: u8 = 2;
 
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
-    /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
-    /// all others.
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others.
     ///
     /// `bit<3>` in `constants.p4`.
     pub const DROP_POLICY: u8 = 3;
 
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
-    /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
-    /// all others.
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others.
     ///
     /// `bit<3>` in `constants.p4`.
     pub const DROP_NO_ROUTE: u8 = 4;
 
     /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
-    /// CREM's causes. Port and queue are those of the egress for cause 1, of the ingress (queue 0) for
-    /// all others.
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others.
     ///
     /// `bit<3>` in `constants.p4`.
     pub const DROP_TTL_EXPIRED: u8 = 5;
+
+    /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others. a report of this switch, for
+    /// whatever reason
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const DROP_REPORT: u8 = 6;
+
+    /// First part of the index of `drops`: cause \<\< 12 | port \<\< 3 | queue. The values up to 3 are
+    /// CREM's causes. Port and queue are those of the egress for cause 1, those that the report is
+    /// about for cause 6, of the ingress (queue 0) for all others. nothing that a router forwards: not
+    /// IP, multicast, IPv6 link-local
+    ///
+    /// `bit<3>` in `constants.p4`.
+    pub const DROP_NOT_ROUTED: u8 = 7;
 
     /// (port, queue) pairs: 9-bit ports, 3-bit queues; the index is port \<\< 3 | queue.
     ///
