@@ -7,9 +7,9 @@ use comfy_table::{CellAlignment, Table};
 use controller::client::{Observer, Primaryship, RequestError};
 use controller::desired::Desired;
 use controller::diff;
-use controller::machine::{CounterCell, cells, counters_request};
+use controller::machine::{CounterCell, cells, counters_request, lost_reports};
 use controller::pipeline::Pipeline;
-use controller::pipeline::generated::constants;
+use controller::pipeline::generated::{constants, counters as names};
 use controller::plan::Program;
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
@@ -60,6 +60,9 @@ pub fn run(args: &Args) -> Result<()> {
         say!("{}\n", topology.name);
         say!("{}\n", overview(&reached, &all));
         say!("{}", counters(&all));
+        for line in lost(&all) {
+            say!("{line}");
+        }
     }
     let failed = all.iter().any(|(_, status)| status.is_err());
     for (name, status) in &all {
@@ -137,25 +140,35 @@ fn overview(reached: &BTreeMap<String, Reached>, all: &[(&String, Result<Status,
 /// What a cell of a counter counts, in words.
 pub fn kind(cell: &CounterCell) -> &'static str {
     match cell.counter.as_str() {
-        "reports_sent" => match cell.kind {
-            constants::KIND_CONGESTION_TO_RECEIVER => "congestion, to receiver",
-            constants::KIND_CONGESTION_TO_SENDER => "congestion, to sender",
-            constants::KIND_PATH_REPORT => "path report",
-            constants::KIND_RATE_ADVICE => "rate advice",
-            _ => "?",
-        },
-        "reports_suppressed" => match cell.kind {
+        names::reports_triggered::NAME | names::reports_sent::NAME | names::reports_deferred::NAME => {
+            match cell.kind {
+                constants::KIND_CONGESTION_TO_RECEIVER => "congestion, to receiver",
+                constants::KIND_CONGESTION_TO_SENDER => "congestion, to sender",
+                constants::KIND_PATH_REPORT => "path report",
+                constants::KIND_RATE_ADVICE => "rate advice",
+                _ => "?",
+            }
+        }
+        names::reports_suppressed::NAME => match cell.kind {
             constants::SUPPRESSED_FLOW_INTERVAL => "flow interval",
             constants::SUPPRESSED_PORT_LIMIT => "port limit",
+            constants::SUPPRESSED_PSN_LIMIT => "PSN limit",
+            constants::SUPPRESSED_SOURCE_INTERVAL => "source interval",
+            constants::SUPPRESSED_SOURCE_INVALID => "source invalid",
+            constants::SUPPRESSED_TUNNELLED => "tunnelled",
+            constants::SUPPRESSED_NOT_UDP => "not UDP",
+            constants::SUPPRESSED_NO_ADDRESS => "no address",
             _ => "?",
         },
-        "drops" => match cell.kind {
+        names::drops::NAME => match cell.kind {
             constants::DROP_UNKNOWN => "unknown",
             constants::DROP_CONGESTION => "congestion",
             constants::DROP_CORRUPTION => "corruption",
             constants::DROP_POLICY => "policy",
             constants::DROP_NO_ROUTE => "no route",
             constants::DROP_TTL_EXPIRED => "TTL expired",
+            constants::DROP_REPORT => "report",
+            constants::DROP_NOT_ROUTED => "not routed",
             _ => "?",
         },
         _ => "",
@@ -189,6 +202,25 @@ fn counters(all: &[(&String, Result<Status, RequestError>)]) -> String {
     table.to_string()
 }
 
+/// Reports whose clones came to nothing, a line for each kind, port and queue.
+fn lost(all: &[(&String, Result<Status, RequestError>)]) -> Vec<String> {
+    let of = |(name, status): &(&String, Result<Status, RequestError>)| -> Vec<String> {
+        let cells = status.as_ref().map_or(&[][..], |status| &status.cells);
+        let line = |cell: &CounterCell| {
+            format!(
+                "{name}:{} queue {}: {} ({}) lost before they were sent: is the clone session set, and is its port's queue \
+                 deep enough?",
+                cell.port,
+                cell.queue,
+                plural(usize::try_from(cell.packets).unwrap_or(usize::MAX), "report"),
+                kind(cell),
+            )
+        };
+        lost_reports(cells).iter().map(line).collect()
+    };
+    all.iter().flat_map(of).collect()
+}
+
 fn to_json(name: &str, status: &Result<Status, RequestError>) -> Value {
     let status = match status {
         Ok(status) => status,
@@ -210,5 +242,6 @@ fn to_json(name: &str, status: &Result<Status, RequestError>) -> Value {
         "program": program(status),
         "drift": status.drift,
         "counters": status.cells.iter().map(cell).collect::<Vec<_>>(),
+        "lost_reports": lost_reports(&status.cells).iter().map(cell).collect::<Vec<_>>(),
     })
 }

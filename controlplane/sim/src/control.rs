@@ -8,6 +8,7 @@ use controller::machine::{Controller, ControllerEvent, CounterCell, pump};
 use controller::pipeline::generated::constants::{
     DROP_CONGESTION, KIND_CONGESTION_TO_RECEIVER, KIND_CONGESTION_TO_SENDER, KIND_RATE_ADVICE,
 };
+use controller::pipeline::generated::counters::{drops, reports_sent, reports_suppressed};
 use controller::topology::Topology;
 use softswitch::runtime::Runtime;
 use softswitch::{PortConfig, Switch, SwitchConfig};
@@ -122,10 +123,10 @@ impl Counters {
                 .sum()
         };
         Reports {
-            congestion_to_receiver: sum("reports_sent", Some(KIND_CONGESTION_TO_RECEIVER)),
-            congestion_to_sender: sum("reports_sent", Some(KIND_CONGESTION_TO_SENDER)),
-            rate_advice: sum("reports_sent", Some(KIND_RATE_ADVICE)),
-            suppressed: sum("reports_suppressed", None),
+            congestion_to_receiver: sum(reports_sent::NAME, Some(KIND_CONGESTION_TO_RECEIVER)),
+            congestion_to_sender: sum(reports_sent::NAME, Some(KIND_CONGESTION_TO_SENDER)),
+            rate_advice: sum(reports_sent::NAME, Some(KIND_RATE_ADVICE)),
+            suppressed: sum(reports_suppressed::NAME, None),
         }
     }
 
@@ -134,7 +135,7 @@ impl Counters {
         let cells = self.cells.get(switch).into_iter().flatten();
         cells
             .filter(|c| {
-                c.counter == "drops" && c.kind == DROP_CONGESTION && c.port == port && c.queue == queue
+                c.counter == drops::NAME && c.kind == DROP_CONGESTION && c.port == port && c.queue == queue
             })
             .map(|c| c.packets)
             .sum()

@@ -2,6 +2,7 @@
 //! takes it off.
 
 use crate::pipeline::generated::constants::{EDGE_INSERT, EDGE_REMOVE};
+use crate::pipeline::generated::{actions, tables};
 use crate::topology::{Fabric, Host, MarkedFlow, Origin, Topology, mapped};
 
 use super::builder::{Act, Builder, Match};
@@ -27,16 +28,21 @@ pub(super) fn entries(
         let number = u64::try_from(index).unwrap_or(u64::MAX);
         // Of flows that a packet matches the first of the file counts it.
         let priority = i32::try_from(marking.flows.len() - index).unwrap_or(i32::MAX);
-        let set = || builder.action("set_marking", &[("flow", number.into())]);
+        let set = || builder.action(actions::set_marking::NAME, &[("flow", number.into())]);
         let by_mark = [
             ("marked", Match::Masked(1, 1)),
             ("flow_mon_id", Match::Masked(flow.flow_mon_id.into(), 0xf_ffff)),
         ];
         let mut of_flow =
-            vec![builder.prioritised("marking_flow", &by_mark, Act::Action(set()?), priority)?];
+            vec![builder.prioritised(tables::marking_flow::NAME, &by_mark, Act::Action(set()?), priority)?];
         if from.attachment.switch == switch {
             let key = five_tuple(flow, from, to);
-            of_flow.push(builder.prioritised("marking_flow", &key, Act::Action(set()?), priority)?);
+            of_flow.push(builder.prioritised(
+                tables::marking_flow::NAME,
+                &key,
+                Act::Action(set()?),
+                priority,
+            )?);
         }
         // (operation, the ports by which packets of the flow come in or go out)
         for (operation, host, side) in [(EDGE_INSERT, from, "ingress_port"), (EDGE_REMOVE, to, "egress_port")]
@@ -46,7 +52,7 @@ pub(super) fn entries(
             }
             for port in &host.ports {
                 let action = builder.action(
-                    "set_edge",
+                    actions::set_edge::NAME,
                     &[
                         ("operation", operation.into()),
                         ("flow_mon_id", flow.flow_mon_id.into()),
@@ -54,7 +60,7 @@ pub(super) fn entries(
                     ],
                 )?;
                 let key = [(side, Match::Masked((*port).into(), 0x1ff)), ("flow", Match::Exact(number))];
-                of_flow.push(builder.entry("marking_edge", &key, Act::Action(action))?);
+                of_flow.push(builder.entry(tables::marking_edge::NAME, &key, Act::Action(action))?);
             }
         }
         all.extend(of_flow.into_iter().map(|entity| (entity, Origin::MarkedFlow(index))));

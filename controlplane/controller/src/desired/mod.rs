@@ -12,7 +12,8 @@ use p4runtime::P4InfoIndex;
 use p4runtime::index::IndexError;
 use p4runtime::p4::v1::{Entity, entity};
 
-use crate::pipeline::REPORT_CLONE_SESSION;
+use crate::pipeline::generated::constants::REPORT_CLONE_SESSION;
+use crate::pipeline::generated::{actions, meters, tables};
 use crate::report_size;
 use crate::topology::{Origin, Role, Switch, Topology, Trust};
 use builder::{Act, Builder, Match};
@@ -107,7 +108,7 @@ type Sourced = (Entity, Origin);
 fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     let ports = topology.domain.ports;
     let action = builder.action(
-        "set_reporter",
+        actions::set_reporter::NAME,
         &[
             ("reporter_id", u128::from(switch.reporter_id)),
             ("ipv4_address", u128::from(u32::from(switch.address))),
@@ -117,13 +118,13 @@ fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Resul
             ("scone_port", u128::from(ports.scone)),
         ],
     )?;
-    builder.default_action("reporter", action)
+    builder.default_action(tables::reporter::NAME, action)
 }
 
 fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
     let entry = |entry: &crate::topology::DscpEntry| {
         let action = builder.action(
-            "set_class",
+            actions::set_class::NAME,
             &[
                 ("traffic_class", u128::from(entry.class)),
                 ("role", u128::from(entry.role.code())),
@@ -131,15 +132,19 @@ fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, D
             ],
         )?;
         let key = [("dscp", Match::Exact(u64::from(entry.dscp)))];
-        Ok((builder.entry("dscp_map", &key, Act::Action(action))?, Origin::Dscp(entry.dscp)))
+        Ok((builder.entry(tables::dscp_map::NAME, &key, Act::Action(action))?, Origin::Dscp(entry.dscp)))
     };
     topology.domain.dscp.iter().map(entry).collect()
 }
 
 /// A port inside the domain.
 fn port_trust(port: u16, builder: Builder<'_>) -> Result<Entity, DesiredError> {
-    let action = builder.action("set_trust", &[("dscp", 1), ("control", 1)])?;
-    builder.entry("port_trust", &[("ingress_port", Match::Exact(u64::from(port)))], Act::Action(action))
+    let action = builder.action(actions::set_trust::NAME, &[("dscp", 1), ("control", 1)])?;
+    builder.entry(
+        tables::port_trust::NAME,
+        &[("ingress_port", Match::Exact(u64::from(port)))],
+        Act::Action(action),
+    )
 }
 
 /// The reports of a port in a second that keep within its limit even if all are of the longest kind that its switch sends;
@@ -153,7 +158,7 @@ pub fn reports_per_second(topology: &Topology, switch: &Switch, limit_bps: u64) 
 fn report_meter(port: u16, rate: u64, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     let burst = (rate / BURST_PER_SECOND).max(MIN_BURST);
     builder.meter(
-        "report_meter",
+        meters::report_meter::NAME,
         port,
         i64::try_from(rate).unwrap_or(i64::MAX),
         i64::try_from(burst).unwrap_or(i64::MAX),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use p4runtime::p4::v1::Entity;
 
+use crate::pipeline::generated::{actions, tables};
 use crate::topology::{AclAction, AclEntry, Origin, PeerNode, Prefix, Switch, Topology, mapped};
 
 use super::builder::{Act, Builder, Match};
@@ -20,9 +21,9 @@ pub(super) fn entries(
     all.extend(source_rates(topology, builder)?);
     let policies = &topology.policies;
     for (index, policy) in policies.queue_pair_rates.iter().enumerate() {
-        let action = builder.action("set_qp_rate", &[("rate", mbit(policy.rate_bps))])?;
+        let action = builder.action(actions::set_qp_rate::NAME, &[("rate", mbit(policy.rate_bps))])?;
         let key = [("dst_addr", Match::Wide(mapped(policy.to))), ("dest_qp", Match::Exact(policy.qp.into()))];
-        let entity = builder.entry("qp_rate_policy", &key, Act::Action(action))?;
+        let entity = builder.entry(tables::qp_rate_policy::NAME, &key, Act::Action(action))?;
         all.push((entity, Origin::Policy("queue_pair_rates", index)));
     }
     for (index, entry) in policies.acl.iter().enumerate() {
@@ -31,9 +32,9 @@ pub(super) fn entries(
         all.push((acl(entry, priority, builder)?, Origin::Policy("acl", index)));
     }
     for (index, (sources, address)) in policies.report_to.iter().enumerate() {
-        let action = builder.action("set_csf", &[("address", mapped(*address))])?;
+        let action = builder.action(actions::set_csf::NAME, &[("address", mapped(*address))])?;
         let key: Vec<_> = source(*sources).into_iter().collect();
-        let entity = builder.entry("csf_address", &key, Act::Action(action))?;
+        let entity = builder.entry(tables::csf_address::NAME, &key, Act::Action(action))?;
         all.push((entity, Origin::Policy("report_to", index)));
     }
     if policies.source_check {
@@ -58,16 +59,22 @@ fn reports(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, De
     let mut all = Vec::new();
     let micros = |nanos: u64| u128::from(nanos / 1000);
     if let Some(interval) = reports.path_interval_ns {
-        let action = builder.action("set_path_report", &[("interval", micros(interval))])?;
-        all.push(builder.default_action("path_report", action)?);
+        let action = builder.action(actions::set_path_report::NAME, &[("interval", micros(interval))])?;
+        all.push(builder.default_action(tables::path_report::NAME, action)?);
     }
     if let Some((interval, floor)) = reports.rate_advice {
         let params = [("interval", micros(interval)), ("floor", mbit(floor))];
-        all.push(builder.default_action("rate_advice", builder.action("set_rate_advice", &params)?)?);
+        all.push(builder.default_action(
+            tables::rate_advice::NAME,
+            builder.action(actions::set_rate_advice::NAME, &params)?,
+        )?);
     }
     if let Some((kind, floor)) = reports.rate_signal {
         let params = [("type", u128::from(kind)), ("floor", mbit(floor))];
-        all.push(builder.default_action("rate_signal", builder.action("set_rate_signal", &params)?)?);
+        all.push(builder.default_action(
+            tables::rate_signal::NAME,
+            builder.action(actions::set_rate_signal::NAME, &params)?,
+        )?);
     }
     Ok(all.into_iter().map(|entity| (entity, Origin::Reports)).collect())
 }
@@ -80,10 +87,11 @@ fn source_rates(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced
     for (index, policy) in topology.policies.source_rates.iter().enumerate() {
         let of = policy.class.map_or_else(|| classes.clone(), |class| BTreeSet::from([class]));
         for class in of {
-            let action = builder.action("set_source_rate", &[("rate", mbit(policy.rate_bps))])?;
+            let action =
+                builder.action(actions::set_source_rate::NAME, &[("rate", mbit(policy.rate_bps))])?;
             let class = ("traffic_class", Match::Exact(class.into()));
             let key: Vec<_> = std::iter::once(class).chain(source(policy.from)).collect();
-            let entity = builder.entry("source_rate_policy", &key, Act::Action(action))?;
+            let entity = builder.entry(tables::source_rate_policy::NAME, &key, Act::Action(action))?;
             all.push((entity, Origin::Policy("source_rates", index)));
         }
     }
@@ -107,10 +115,10 @@ fn acl(entry: &AclEntry, priority: i32, builder: Builder<'_>) -> Result<Entity, 
         }
     }
     let name = match entry.action {
-        AclAction::Deny => "deny",
-        AclAction::Permit => "permit",
+        AclAction::Deny => actions::deny::NAME,
+        AclAction::Permit => actions::permit::NAME,
     };
-    builder.prioritised("acl", &key, Act::Action(builder.action(name, &[])?), priority)
+    builder.prioritised(tables::acl::NAME, &key, Act::Action(builder.action(name, &[])?), priority)
 }
 
 /// On a host's port only the host's own addresses are at home. Ports between switches carry everybody's.
@@ -125,10 +133,10 @@ fn source_check(
         let Some(host) = topology.hosts.get(name) else { continue };
         let own = routes::addresses(host.address, host.ipv6).map(|address| (Some(Prefix::only(address)), 1));
         for (prefix, valid) in std::iter::once((None, 0)).chain(own) {
-            let action = builder.action("set_source_valid", &[("valid", valid)])?;
+            let action = builder.action(actions::set_source_valid::NAME, &[("valid", valid)])?;
             let port = ("ingress_port", Match::Exact((*port).into()));
             let key: Vec<_> = std::iter::once(port).chain(prefix.and_then(source)).collect();
-            let entity = builder.entry("source_check", &key, Act::Action(action))?;
+            let entity = builder.entry(tables::source_check::NAME, &key, Act::Action(action))?;
             all.push((entity, Origin::Host(name.clone())));
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::pipeline::generated::{actions, tables};
 use crate::topology::{Origin, Profile, Switch, Topology};
 
 use super::builder::{Act, Builder, Match};
@@ -94,7 +95,7 @@ pub(super) fn entries(
         };
         let Some(number) = numbers.iter().find(is_it) else { continue };
         let action = builder.action(
-            "set_profile",
+            actions::set_profile::NAME,
             &[
                 ("profile", u128::from(number.number)),
                 ("b_th", u128::from(profile.b_th)),
@@ -107,7 +108,7 @@ pub(super) fn entries(
         let named = topology.profile_name(name, port, queue).unwrap_or_default();
         let origin = Origin::Profile(named.to_owned());
         origins.entry(number.number).or_insert_with(|| origin.clone());
-        entities.push((builder.entry("queue_profile", &key, Act::Action(action))?, origin));
+        entities.push((builder.entry(tables::queue_profile::NAME, &key, Act::Action(action))?, origin));
     }
     for number in numbers.iter().filter(|number| number.reported) {
         let Some(origin) = origins.get(&number.number) else { continue };
@@ -125,16 +126,16 @@ fn tables(
     let number = ("profile", Match::Exact(profile.number.into()));
     let capacity = u32::try_from(profile.q_max - profile.b_th).unwrap_or(u32::MAX);
     let degree = degree_ranges(capacity).into_iter().map(|range| {
-        let action = builder.action("set_degree", &[("degree", range.degree.into())])?;
+        let action = builder.action(actions::set_degree::NAME, &[("degree", range.degree.into())])?;
         let excess = Match::Range(range.low.into(), range.high.into());
         let key = [number, ("excess", excess)];
-        Ok((builder.entry("congestion_degree", &key, Act::Action(action))?, origin.clone()))
+        Ok((builder.entry(tables::congestion_degree::NAME, &key, Act::Action(action))?, origin.clone()))
     });
     let share = share_ranges(profile.rate_bps).into_iter().map(|range| {
-        let action = builder.action("set_fair_share", &[("rate", range.rate.into())])?;
+        let action = builder.action(actions::set_fair_share::NAME, &[("rate", range.rate.into())])?;
         let flows = Match::Range(range.low.into(), range.high.into());
         let key = [number, ("flows", flows)];
-        Ok((builder.entry("fair_share", &key, Act::Action(action))?, origin.clone()))
+        Ok((builder.entry(tables::fair_share::NAME, &key, Act::Action(action))?, origin.clone()))
     });
     degree.chain(share).collect()
 }

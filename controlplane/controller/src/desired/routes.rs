@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use crate::pipeline::generated::{action_profiles, actions, tables};
 use crate::topology::{Distances, Fabric, Origin, PeerNode, Switch, Topology};
 
 use super::builder::{Act, Builder, Match};
 use super::{DesiredError, Sourced};
 
 /// The action profile of next hops.
-const PROFILE: &str = "ecmp";
+const PROFILE: &str = action_profiles::ecmp::NAME;
 
 /// Ports that flows are spread over: a group of the action profile of next hops.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +59,8 @@ pub(super) fn entries(
     let ids: BTreeMap<&[u16], u32> = groups.iter().map(|group| (group.ports.as_slice(), group.id)).collect();
     let mut entities = Vec::new();
     for (port, mac) in &members {
-        let action = builder.action("forward", &[("port", u128::from(*port)), ("dst_mac", *mac)])?;
+        let action =
+            builder.action(actions::forward::NAME, &[("port", u128::from(*port)), ("dst_mac", *mac)])?;
         let link = switch.ports.get(port).map_or(0, |peer| peer.link);
         entities.push((builder.member(PROFILE, member_id(*port), action)?, Origin::Link(link)));
     }
@@ -72,8 +74,8 @@ pub(super) fn entries(
             several => Act::Group(ids.get(several).copied().unwrap_or_default()),
         };
         let (table, prefix) = match address {
-            IpAddr::V4(address) => ("ipv4_route", Match::Prefix(u32::from(*address).into(), 32)),
-            IpAddr::V6(address) => ("ipv6_route", Match::Prefix(u128::from(*address), 128)),
+            IpAddr::V4(address) => (tables::ipv4_route::NAME, Match::Prefix(u32::from(*address).into(), 32)),
+            IpAddr::V6(address) => (tables::ipv6_route::NAME, Match::Prefix(u128::from(*address), 128)),
         };
         entities.push((builder.entry(table, &[("dst_addr", prefix)], act)?, origin.clone()));
     }

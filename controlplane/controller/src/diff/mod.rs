@@ -13,30 +13,32 @@ use p4runtime::p4::v1::{
 };
 
 use crate::desired::Desired;
+use crate::pipeline::generated::{action_profiles, meters, tables};
 use crate::topology::Origin;
 use keyed::{Key, Keyed};
 
 /// What a controller owns on a switch. What other programs' parts hold is left alone.
 const TABLES: [&str; 14] = [
-    "dscp_map",
-    "port_trust",
-    "ipv4_route",
-    "ipv6_route",
-    "queue_profile",
-    "congestion_degree",
-    "fair_share",
-    "acl",
-    "source_rate_policy",
-    "qp_rate_policy",
-    "csf_address",
-    "source_check",
-    "marking_flow",
-    "marking_edge",
+    tables::dscp_map::NAME,
+    tables::port_trust::NAME,
+    tables::ipv4_route::NAME,
+    tables::ipv6_route::NAME,
+    tables::queue_profile::NAME,
+    tables::congestion_degree::NAME,
+    tables::fair_share::NAME,
+    tables::acl::NAME,
+    tables::source_rate_policy::NAME,
+    tables::qp_rate_policy::NAME,
+    tables::csf_address::NAME,
+    tables::source_check::NAME,
+    tables::marking_flow::NAME,
+    tables::marking_edge::NAME,
 ];
 /// Tables of which only the default action is set.
-const DEFAULTS: [&str; 4] = ["reporter", "path_report", "rate_advice", "rate_signal"];
-const ACTION_PROFILES: [&str; 1] = ["ecmp"];
-const METERS: [&str; 1] = ["report_meter"];
+const DEFAULTS: [&str; 4] =
+    [tables::reporter::NAME, tables::path_report::NAME, tables::rate_advice::NAME, tables::rate_signal::NAME];
+const ACTION_PROFILES: [&str; 1] = [action_profiles::ecmp::NAME];
+const METERS: [&str; 1] = [meters::report_meter::NAME];
 
 /// What to ask a switch for before [`updates`]: everything that [`crate::desired::entries`] can hold, with the
 /// program's ids. Names that the program lacks are left out.

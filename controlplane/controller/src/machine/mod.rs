@@ -34,7 +34,7 @@ use crate::desired::{self, DesiredError};
 use crate::pipeline::Pipelines;
 use crate::topology::Topology;
 
-pub use counters::{CounterCell, cells, read_request as counters_request};
+pub use counters::{CounterCell, cells, lost_reports, read_request as counters_request};
 pub use failure::{Failure, Remains};
 pub use pump::{next_event, pump, settle};
 pub use switch::State;

@@ -10,9 +10,6 @@ use sha2::{Digest, Sha256};
 
 pub use pipelines::Pipelines;
 
-/// The clone session of reports; `REPORT_CLONE_SESSION` of the P4 program.
-pub const REPORT_CLONE_SESSION: u32 = 1;
-
 /// A compiled program: its face to the controller, and what the target runs.
 #[derive(Clone, Debug)]
 pub struct Pipeline {

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use controller::machine::{CounterCell, State};
+use controller::pipeline::generated::counters;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
@@ -33,12 +34,13 @@ struct Cell {
 type Cells = Family<Cell, Counter>;
 
 /// The switches' own counters that are passed on: name, and what it counts.
-const COUNTERS: [(&str, &str); 5] = [
-    ("reports_sent", "Reports sent, by kind"),
-    ("reports_suppressed", "Reports not sent, by cause"),
-    ("reports_deferred", "Reports put off because another kind went first"),
-    ("drops", "Packets dropped, by cause"),
-    ("ecn_marked", "Packets marked CE"),
+const COUNTERS: [(&str, &str); 6] = [
+    (counters::reports_triggered::NAME, "Reports cloned, by kind; those that are not sent were lost"),
+    (counters::reports_sent::NAME, "Reports sent, by kind"),
+    (counters::reports_suppressed::NAME, "Reports not sent, by cause"),
+    (counters::reports_deferred::NAME, "Reports put off because another kind went first"),
+    (counters::drops::NAME, "Packets dropped, by cause"),
+    (counters::ecn_marked::NAME, "Packets marked CE"),
 ];
 
 /// The metrics and their registry.

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use comfy_table::{Table, presets};
+use controller::pipeline::generated::counters::reports_sent;
 use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
@@ -76,7 +77,8 @@ pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
     let deepest = agents().map(|agent| agent.told.deepest).max().filter(|&depth| depth > 0);
     let sent = |kind: &str| {
         let cells = live.counters.values().flatten();
-        let cells = cells.filter(|cell| cell.counter == "reports_sent" && crate::status::kind(cell) == kind);
+        let cells =
+            cells.filter(|cell| cell.counter == reports_sent::NAME && crate::status::kind(cell) == kind);
         cells.map(|cell| cell.packets).sum::<u64>() as f64
     };
     let reports = &sim.reports;

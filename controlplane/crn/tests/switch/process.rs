@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use p4runtime::client::{Client, Options};
 
 pub const DEVICE: u64 = 3;
-pub const CPU_PORT: u16 = 509;
+pub const CPU_PORT: u16 = controller::pipeline::generated::constants::CPU_PORT;
 
 pub fn bmv2(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../p4/bmv2").join(name)

@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::{Places, Prefix, Problem};
+use crate::pipeline::generated::constants;
 
 pub use domain::{Domain, DomainPorts, DscpEntry, Role};
 pub use marking::{MarkedFlow, Marking};
@@ -29,12 +30,12 @@ pub use workload::{MessageShape, Mode, Workload};
 /// How many priority queues a port has; 7 is served first.
 pub const QUEUES: u8 = 8;
 /// The queue that the switches' own reports travel in.
-pub const REPORT_QUEUE: u8 = 7;
+pub const REPORT_QUEUE: u8 = constants::CONTROL_QUEUE;
 /// Ports of a v1model switch are 0..=510; 511 means drop.
 pub const MAX_PORT: u16 = 510;
 /// The port to which reports are cloned when the file names none: the highest number, which never has an
 /// interface.
-pub const DEFAULT_CLONE_PORT: u16 = 510;
+pub const DEFAULT_CLONE_PORT: u16 = constants::REPORT_CLONE_PORT;
 
 /// A checked topology.
 #[derive(Clone, Debug, PartialEq)]
