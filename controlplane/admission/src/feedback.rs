@@ -2,6 +2,7 @@
 //! any decoder serves.
 
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 
 use wire::rdcc::CongestionReport;
 use wire::units::MbitPerSec;
@@ -48,6 +49,36 @@ pub fn receiver_rate(before: MbitPerSec, now: MbitPerSec) -> Option<Feedback> {
 /// A receiver's new credit limit, beside the one before, both as octets that may be outstanding: pressure when it is lower.
 pub fn receiver_grant(before: u64, now: u64) -> Option<Feedback> {
     (now < before).then_some(Feedback::ReceiverPressure { rate: None })
+}
+
+/// What a receiver grants the messages of one route, message by message: its rate is the sum of theirs. A message that begins
+/// or ends moves the sum as well, and presses nobody. Grants for more than [`Grants::MESSAGES`] messages at a time aren't
+/// remembered: the other end says how many there are.
+#[derive(Clone, Debug, Default)]
+pub struct Grants {
+    rates: BTreeMap<u64, MbitPerSec>,
+}
+
+impl Grants {
+    /// Messages remembered at most.
+    pub const MESSAGES: usize = 4096;
+
+    /// A grant came that gives `message` this rate. Pressure when the message had a higher one; the rate that it carries is
+    /// that of all the route's messages.
+    pub fn granted(&mut self, message: u64, rate: MbitPerSec) -> Option<Feedback> {
+        if self.rates.len() >= Self::MESSAGES && !self.rates.contains_key(&message) {
+            return None;
+        }
+        let before = self.rates.insert(message, rate);
+        before.filter(|before| rate < *before)?;
+        let sum = self.rates.values().fold(0_u32, |sum, rate| sum.saturating_add(rate.0));
+        Some(Feedback::ReceiverPressure { rate: given(MbitPerSec(sum)) })
+    }
+
+    /// The message is over: its rate no longer counts.
+    pub fn ended(&mut self, message: u64) {
+        self.rates.remove(&message);
+    }
 }
 
 /// SCONE Rate Advice: congestion of the device that has `address`. Advice of no rate says nothing.
@@ -109,6 +140,26 @@ mod tests {
         assert_eq!(rate(100, 0), Some(Feedback::ReceiverPressure { rate: None }));
         assert_eq!(receiver_grant(10, 10), None);
         assert_eq!(receiver_grant(10, 9), Some(Feedback::ReceiverPressure { rate: None }));
+    }
+
+    #[test]
+    fn only_a_lower_grant_of_the_same_message_presses_and_it_carries_the_sum() {
+        let mut grants = Grants::default();
+        let pressure = |rate| Some(Feedback::ReceiverPressure { rate });
+        assert_eq!(grants.granted(1, MbitPerSec(100)), None);
+        assert_eq!(grants.granted(2, MbitPerSec(50)), None, "another message");
+        assert_eq!(grants.granted(1, MbitPerSec(100)), None, "no lower");
+        assert_eq!(grants.granted(1, MbitPerSec(60)), pressure(Some(MbitPerSec(110))));
+        grants.ended(1);
+        assert_eq!(grants.granted(1, MbitPerSec(10)), None, "a message that begins");
+        assert_eq!(grants.granted(2, MbitPerSec(49)), pressure(Some(MbitPerSec(59))));
+        grants.ended(1);
+        assert_eq!(grants.granted(2, MbitPerSec(0)), pressure(None), "no rate at all");
+        // However many messages the other end names.
+        for message in 1_000..11_000 {
+            assert_eq!(grants.granted(message, MbitPerSec(9)), None);
+        }
+        assert_eq!(grants.rates.len(), Grants::MESSAGES);
     }
 
     #[test]

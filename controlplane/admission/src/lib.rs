@@ -12,6 +12,7 @@
 //! | `classify` | the document's matrices, as data |
 //! | `evidence` | what a task saw, for its caller to ask |
 //! | `feedback` | this project's reports as congestion feedback |
+//! | `reports` | the datagrams that carry them, read |
 //! | `config`, `environment` | parameters, and where they come from |
 //!
 //! Pure: no clock, thread, socket or environment of its own; time is an argument where it matters, and the data path needs
@@ -59,6 +60,8 @@ mod ids;
 mod policy;
 #[cfg(not(feature = "enabled"))]
 mod removed;
+#[cfg(feature = "enabled")]
+pub mod reports;
 #[cfg(feature = "enabled")]
 mod slots;
 #[cfg(feature = "enabled")]

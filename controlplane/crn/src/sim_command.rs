@@ -55,6 +55,14 @@ enum SchemeName {
     /// The same with a Rate Signal in each packet instead
     #[value(name = "dcqcn+signal")]
     DcqcnSignal,
+    /// Byte windows in front of posts, moved by reports
+    Admission,
+    /// DCQCN behind those windows, which CNPs move too
+    #[value(name = "dcqcn+admission")]
+    DcqcnAdmission,
+    /// Credit in front of those windows, which lower grants move too
+    #[value(name = "rdcc+crn+admission")]
+    RdccAdmission,
 }
 
 impl From<SchemeName> for Scheme {
@@ -66,6 +74,9 @@ impl From<SchemeName> for Scheme {
             SchemeName::Dcqcn => Self::Dcqcn,
             SchemeName::DcqcnAdvice => Self::DcqcnAdvice,
             SchemeName::DcqcnSignal => Self::DcqcnSignal,
+            SchemeName::Admission => Self::Admission,
+            SchemeName::DcqcnAdmission => Self::DcqcnAdmission,
+            SchemeName::RdccAdmission => Self::RdccAdmission,
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::link::{self, FRAME_OVERHEAD, Link};
 use crate::measure::{self, Deliveries, QueueTrace};
 use crate::pipeline::Pipeline;
 use crate::run::{Outcome, Progress, RunError};
-use crate::summary::{Bottleneck, Rdcc, Reaction, Steady, Summary};
+use crate::summary::{Bottleneck, Heard, Rdcc, Reaction, Steady, Summary};
 use crate::workload::{Batches, Transfer};
 use controller::topology::Scheme;
 
@@ -398,6 +398,14 @@ impl<'a> Fabric<'a> {
             rdcc.outstanding_peak_octets = rdcc.outstanding_peak_octets.max(stats.outstanding_peak);
             rdcc.invariant_violations += stats.invariant_violations;
         }
+        let mut heard = Heard::default();
+        for of_host in self.hosts.iter().filter_map(Host::heard) {
+            heard.reports += of_host.reports;
+            heard.advice += of_host.advice;
+            heard.cnps += of_host.cnps;
+            heard.path_reports += of_host.path_reports;
+            heard.grants += of_host.grants;
+        }
         let summary = Summary {
             scheme: self.scheme.name(),
             seed: self.seed,
@@ -419,6 +427,7 @@ impl<'a> Fabric<'a> {
                 fairness: measure::jain(&self.deliveries.octets(self.batches.steady())),
             },
             reports: counters.reports(),
+            heard,
             rdcc,
         };
         Ok(Outcome {

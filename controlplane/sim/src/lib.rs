@@ -30,5 +30,5 @@ pub use measure::{Deliveries, QueueTrace};
 pub use pipeline::{Pipeline, PipelineError};
 pub use run::{Outcome, Progress, RunError, run};
 pub use summary::{
-    Bottleneck, Messages, Quantiles, Rdcc, Reaction, Reports, Slowdown, Steady, Summary, Tail,
+    Bottleneck, Heard, Messages, Quantiles, Rdcc, Reaction, Reports, Slowdown, Steady, Summary, Tail,
 };

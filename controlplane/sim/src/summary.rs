@@ -22,6 +22,8 @@ pub struct Summary {
     pub steady: Steady,
     /// Reports that the switches sent, read from their counters over P4Runtime.
     pub reports: Reports,
+    /// What moved the windows of admission; all zero where none runs.
+    pub heard: Heard,
     /// The receivers' credit accounting; all zero where RDCC doesn't run.
     pub rdcc: Rdcc,
 }
@@ -114,6 +116,21 @@ pub struct Reports {
     pub rate_advice: u64,
     /// Reports held back by a flow's interval or a port's limit.
     pub suppressed: u64,
+}
+
+/// What moved windows of byte-window admission (`docs/admission.md`), over all hosts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Heard {
+    /// `CONGESTION_REPORT`s that reached the sender.
+    pub reports: u64,
+    /// Rate Advice.
+    pub advice: u64,
+    /// CNPs.
+    pub cnps: u64,
+    /// `PATH_REPORT`s with cause congestion.
+    pub path_reports: u64,
+    /// Grants that gave a message a lower rate than before.
+    pub grants: u64,
 }
 
 /// RDCC, Receiver Credit Budget.

@@ -4,9 +4,10 @@
 
 use std::cell::Cell;
 
+use admission::classify::Signal;
 use admission::{
-    Capacity, Config, Controller, DeviceId, DeviceSpec, Generation, Mode, PeerId, RouteId, RouteSpec,
-    Snapshot, Verdict,
+    AvoidReason, Capacity, Config, Controller, DeviceId, DeviceSpec, Generation, Mode, PeerId, RouteId,
+    RouteSpec, Snapshot, Target, Verdict,
 };
 use wire::units::{Micros, Nanos, Octets};
 
@@ -15,6 +16,17 @@ pub const EPOCH: u64 = 1_000_000;
 /// Octets of a window's step.
 pub const MIN: u64 = 1_000;
 pub const MAX: u64 = 16_000;
+
+/// Asynchronous events, as `ibv_event_type` numbers them.
+pub const CQ_ERR: u32 = 0;
+pub const QP_FATAL: u32 = 1;
+pub const DEVICE_FATAL: u32 = 8;
+pub const PORT_ACTIVE: u32 = 9;
+pub const PORT_ERR: u32 = 10;
+
+pub fn avoids(verdict: &Verdict<'_>) -> Option<AvoidReason> {
+    if let Verdict::Avoid(reason) = verdict { Some(*reason) } else { None }
+}
 
 pub fn config(mode: Mode) -> Config {
     Config {
@@ -39,6 +51,14 @@ pub struct World {
 }
 
 impl World {
+    pub fn target(&self) -> Target {
+        Target::Route(self.route, self.generation.get())
+    }
+
+    pub fn signal(&self, signal: Signal) {
+        self.controller.signal(signal, self.target(), self.now()).unwrap();
+    }
+
     pub fn new(mode: Mode) -> Self {
         Self::with(config(mode))
     }

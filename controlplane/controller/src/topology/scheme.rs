@@ -17,6 +17,10 @@ pub enum Scheme {
     DcqcnSignal,
     /// Byte windows in front of posts, moved by the switches' reports.
     Admission,
+    /// DCQCN behind those windows, which CNPs move too.
+    DcqcnAdmission,
+    /// RDCC's credit in front of those windows, which lower grants move too.
+    RdccAdmission,
 }
 
 impl Scheme {
@@ -33,22 +37,24 @@ impl Scheme {
             Self::DcqcnAdvice => "dcqcn+advice",
             Self::DcqcnSignal => "dcqcn+signal",
             Self::Admission => "admission",
+            Self::DcqcnAdmission => "dcqcn+admission",
+            Self::RdccAdmission => "rdcc+crn+admission",
         }
     }
 
     /// Whether messages wait for credit.
     pub const fn uses_credit(self) -> bool {
-        matches!(self, Self::Rdcc | Self::RdccCrn)
+        matches!(self, Self::Rdcc | Self::RdccCrn | Self::RdccAdmission)
     }
 
     /// Whether endpoints act on `CONGESTION_REPORT`s.
     pub const fn hears_reports(self) -> bool {
-        matches!(self, Self::RdccCrn | Self::Admission)
+        matches!(self, Self::RdccCrn) || self.uses_admission()
     }
 
     /// Whether rates follow CNPs.
     pub const fn uses_dcqcn(self) -> bool {
-        matches!(self, Self::Dcqcn | Self::DcqcnAdvice | Self::DcqcnSignal)
+        matches!(self, Self::Dcqcn | Self::DcqcnAdvice | Self::DcqcnSignal | Self::DcqcnAdmission)
     }
 
     /// Whether senders take Rate Advice.
@@ -63,6 +69,6 @@ impl Scheme {
 
     /// Whether posts wait for byte-window admission.
     pub const fn uses_admission(self) -> bool {
-        matches!(self, Self::Admission)
+        matches!(self, Self::Admission | Self::DcqcnAdmission | Self::RdccAdmission)
     }
 }

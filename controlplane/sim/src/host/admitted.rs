@@ -1,26 +1,28 @@
 //! Byte-window admission in front of a host's posts.
 //!
 //! Messages are cut into slices; each is posted when the controller admits it, and waits in its queue pair's queue otherwise.
-//! The switches' reports move the windows: `CONGESTION_REPORT` that of the route to the flow's destination, Rate Advice that of
-//! the device. All data goes as unscheduled data, because reports about scheduled data go to the receiver.
+//! With credit in front, a slice is what a permit of the credit covers.
+//!
+//! What is heard moves the windows: `CONGESTION_REPORT`, CNP, `PATH_REPORT` with cause congestion and a receiver's lower grant
+//! that of the route to the flow's destination, Rate Advice that of the device.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use admission::feedback::{congestion_report, rate_advice};
+use admission::feedback::{Feedback, Grants, cnp};
+use admission::reports::{About, ControlPort, Kind, Report, grant, notified_qp, report};
 use admission::{
     Capacity, Config, Controller, DeviceId, DeviceSpec, Generation, Mode, PeerId, RouteId, RouteSpec, Ticket,
     Verdict,
 };
-use controller::topology::Topology;
+use controller::topology::{DomainPorts, Topology};
 use roce::{Completion, Endpoint};
-use wire::rdcc::{Direction, FlowAddresses, Message};
-use wire::scone::SconeDatagram;
 use wire::units::{Micros, Nanos, Octets};
 
 use super::nic::Nic;
 use crate::parameters;
 use crate::run::RunError;
+use crate::summary::Heard;
 
 /// What is posted at once: four packets, so that many senders' single slices don't fill a queue.
 const SLICE: u64 = 16 << 10;
@@ -31,10 +33,19 @@ const PORT: u8 = 1;
 /// A queue pair and what waits in front of it.
 #[derive(Debug)]
 struct Line {
+    peer: IpAddr,
     route: RouteId,
     generation: Generation,
-    /// Octets that each waiting message has left.
-    waiting: VecDeque<u64>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A message that waits, or what is left of it.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    octets: u64,
+    /// Posted as one, because somebody counts the posts.
+    whole: bool,
+    dscp: u8,
 }
 
 /// The admission of a host.
@@ -46,9 +57,11 @@ pub struct Admitted {
     lines: BTreeMap<u32, Line>,
     /// Permits of what is posted, by queue pair, in the order of posting: so completions come.
     posted: BTreeMap<u32, VecDeque<Ticket>>,
+    /// What receivers grant.
+    grants: BTreeMap<IpAddr, Grants>,
     trusted: Vec<IpAddr>,
-    rdcc_port: u16,
-    scone_port: u16,
+    ports: DomainPorts,
+    heard: Heard,
     epoch: Nanos,
     next_tick: Nanos,
 }
@@ -81,9 +94,10 @@ impl Admitted {
             routes: BTreeMap::new(),
             lines: BTreeMap::new(),
             posted: BTreeMap::new(),
+            grants: BTreeMap::new(),
             trusted: parameters::crn_addresses(topology),
-            rdcc_port: topology.domain.ports.rdcc,
-            scone_port: topology.domain.ports.scone,
+            ports: topology.domain.ports,
+            heard: Heard::default(),
             epoch: Nanos(rtt),
             next_tick: Nanos(0),
         })
@@ -100,14 +114,23 @@ impl Admitted {
             self.routes.insert(peer, opened);
             opened
         };
-        self.lines.insert(qp, Line { route, generation, waiting: VecDeque::new() });
+        self.lines.insert(qp, Line { peer, route, generation, waiting: VecDeque::new() });
         Ok(())
     }
 
-    /// Hands a message over.
-    pub fn submit(&mut self, qp: u32, octets: u64) {
+    /// Hands a message over, to be posted in slices.
+    pub fn submit(&mut self, qp: u32, octets: u64, dscp: u8) {
+        self.wait(qp, Waiting { octets, whole: false, dscp });
+    }
+
+    /// Hands over what is to be one post.
+    pub fn submit_whole(&mut self, qp: u32, octets: u32, dscp: u8) {
+        self.wait(qp, Waiting { octets: octets.into(), whole: true, dscp });
+    }
+
+    fn wait(&mut self, qp: u32, waiting: Waiting) {
         if let Some(line) = self.lines.get_mut(&qp) {
-            line.waiting.push_back(octets);
+            line.waiting.push_back(waiting);
         }
     }
 
@@ -121,43 +144,73 @@ impl Admitted {
         }
     }
 
-    /// Whether the host takes datagrams at this port.
-    pub fn hears(&self, port: u16) -> bool {
-        port == self.rdcc_port || port == self.scone_port
+    /// A RoCEv2 packet that came: a CNP for a queue pair of ours is congestion of its route.
+    pub fn take_packet(&mut self, from: IpAddr, head: &[u8]) {
+        let line = notified_qp(head).and_then(|qp| self.lines.get(&qp));
+        if line.is_some_and(|line| line.peer == from) {
+            self.tell(Kind::Cnp, About::RouteTo(from), cnp());
+        }
     }
 
-    /// A datagram to one of the ports; a report counts if it comes from a switch of the domain.
+    /// A datagram to one of the domain's ports: a report counts if it comes from a switch of the domain, a grant if it comes
+    /// from a receiver of ours.
     pub fn take_datagram(&mut self, from: IpAddr, port: u16, octets: &[u8]) {
-        if !self.trusted.contains(&from) {
-            return;
-        }
-        if port == self.rdcc_port {
-            self.take_report(octets);
-        } else if let Ok(SconeDatagram::RateAdvice(advice)) = wire::scone::decode(octets)
-            && let Some((address, feedback)) = rate_advice(advice.source, advice.rate)
-            && let Some(device) = self.controller.device_of(address)
+        let ports = [
+            (self.ports.rdcc, ControlPort::Rdcc),
+            (self.ports.crem, ControlPort::Crem),
+            (self.ports.scone, ControlPort::Scone),
+        ];
+        let Some(&(_, port)) = ports.iter().find(|(number, _)| *number == port) else { return };
+        if self.trusted.contains(&from) {
+            if let Some(Report { kind, about, feedback }) = report(port, octets) {
+                self.tell(kind, about, feedback);
+            }
+        } else if port == ControlPort::Rdcc
+            && self.routes.contains_key(&from)
+            && let Some((message, rate)) = grant(octets)
+            && let Some(feedback) = self.grants.entry(from).or_default().granted(message, rate)
         {
-            // The device is open as long as the host.
-            let _ = self.controller.device_feedback(device, feedback);
+            self.tell(Kind::LowerGrant, About::RouteTo(from), feedback);
         }
     }
 
-    fn take_report(&mut self, octets: &[u8]) {
-        let Ok((_, Message::CongestionReport(report))) = wire::rdcc::decode(octets) else { return };
-        let destination = match report.flow {
-            FlowAddresses::V4 { destination, .. } => IpAddr::V4(destination),
-            FlowAddresses::V6 { destination, .. } => IpAddr::V6(destination),
+    fn tell(&mut self, kind: Kind, about: About, feedback: Feedback) {
+        let told = match about {
+            About::RouteTo(to) => {
+                self.routes.get(&to).map(|&(route, _)| self.controller.route_feedback(route, feedback))
+            }
+            About::DeviceOf(address) => self
+                .controller
+                .device_of(address)
+                .map(|device| self.controller.device_feedback(device, feedback)),
         };
-        if report.direction == Direction::TO_SENDER
-            && let Some(&(route, _)) = self.routes.get(&destination)
-        {
-            // The route is open as long as the host.
-            let _ = self.controller.route_feedback(route, congestion_report(&report));
+        if told.is_some_and(|told| told.is_ok()) {
+            let Heard { reports, advice, cnps, path_reports, grants } = &mut self.heard;
+            let count = match kind {
+                Kind::CongestionReport => reports,
+                Kind::RateAdvice => advice,
+                Kind::PathReport => path_reports,
+                Kind::Cnp => cnps,
+                Kind::LowerGrant => grants,
+            };
+            *count += 1;
+        }
+    }
+
+    /// What moved windows so far.
+    pub fn heard(&self) -> Heard {
+        self.heard
+    }
+
+    /// A message of the credit is over.
+    pub fn message_ended(&mut self, peer: IpAddr, message: u64) {
+        if let Some(grants) = self.grants.get_mut(&peer) {
+            grants.ended(message);
         }
     }
 
     /// Ends an epoch that is over, and posts what is admitted, one slice of each queue pair in turn.
-    pub fn work(&mut self, dscp: u8, roce: &mut Endpoint, now: Nanos) {
+    pub fn work(&mut self, roce: &mut Endpoint, now: Nanos) {
         if self.is_busy() && now >= self.next_tick {
             self.controller.tick(now);
             self.next_tick = now + self.epoch;
@@ -166,17 +219,17 @@ impl Admitted {
         while posts {
             posts = false;
             for (&qp, line) in &mut self.lines {
-                let Some(left) = line.waiting.front_mut() else { continue };
-                let slice = SLICE.min(*left);
+                let Some(first) = line.waiting.front_mut() else { continue };
+                let slice = if first.whole { first.octets } else { SLICE.min(first.octets) };
                 let verdict = self.controller.try_acquire(line.route, line.generation, Octets(slice));
                 let Verdict::Admit(permit) = verdict else { continue };
                 // A slice is far below the longest message, and the queue pair exists.
-                if roce.post(qp, 0, u32::try_from(slice).unwrap_or(u32::MAX), dscp, now).is_err() {
+                if roce.post(qp, 0, u32::try_from(slice).unwrap_or(u32::MAX), first.dscp, now).is_err() {
                     continue;
                 }
                 self.posted.entry(qp).or_default().push_back(permit.detach());
-                *left -= slice;
-                if *left == 0 {
+                first.octets -= slice;
+                if first.octets == 0 {
                     line.waiting.pop_front();
                 }
                 posts = true;

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use controller::topology::{Mode, Topology};
 use rdcc::Addressee;
 use rdcc::receiver::{DataArrival, Receiver, ReceiverStats};
-use rdcc::sender::{Binding, MessageSpec, Sender};
-use roce::{Endpoint, Received};
+use rdcc::sender::{Binding, MessageSpec, SendPermit, Sender, SenderEvent};
+use roce::Received;
 use wire::rdcc::MessageType;
 use wire::units::{Nanos, Octets};
 
@@ -100,13 +100,26 @@ impl Credit {
         }
     }
 
-    /// Calls the machines: posts what has credit and queues what they say. True when a grant went out.
-    pub fn work(&mut self, nic: &mut Nic, roce: &mut Endpoint, now: Nanos) -> bool {
-        self.work_sender(nic, roce, now);
+    /// Calls the machines: hands over what has credit, with the queue pair that it goes on and its DSCP, tells of messages that
+    /// are over, and queues what the machines say. True when a grant went out.
+    pub fn work(
+        &mut self,
+        nic: &mut Nic,
+        post: impl FnMut(u32, &SendPermit, u8),
+        ended: impl FnMut(SocketAddr, u64),
+        now: Nanos,
+    ) -> bool {
+        self.work_sender(nic, post, ended, now);
         self.work_receiver(nic, now)
     }
 
-    fn work_sender(&mut self, nic: &mut Nic, roce: &mut Endpoint, now: Nanos) {
+    fn work_sender(
+        &mut self,
+        nic: &mut Nic,
+        mut post: impl FnMut(u32, &SendPermit, u8),
+        mut ended: impl FnMut(SocketAddr, u64),
+        now: Nanos,
+    ) {
         let sender = &mut self.sender;
         if sender.poll_timeout().is_some_and(|at| at <= now) {
             sender.handle_timeout(now);
@@ -114,13 +127,18 @@ impl Credit {
         while let Some(permit) = sender.poll_send(now) {
             let Binding::RoceV2 { destination_qp } = permit.binding else { continue };
             let dscp = if permit.scheduled { nic.dscp.scheduled } else { nic.dscp.unscheduled };
-            // The queue pair exists and a Credit Unit is a packet: nothing is left to refuse.
-            let _ = roce.post(destination_qp, permit.tag, permit.octets, dscp, now);
+            post(destination_qp, &permit, dscp);
         }
         while let Some(datagram) = sender.poll_transmit() {
             nic.queue_control(self.port, datagram.to, &datagram.octets);
         }
-        while sender.poll_event().is_some() {}
+        while let Some(event) = sender.poll_event() {
+            if let SenderEvent::MessageDone { peer, message, .. }
+            | SenderEvent::MessageAborted { peer, message, .. } = event
+            {
+                ended(peer, message.0);
+            }
+        }
     }
 
     fn work_receiver(&mut self, nic: &mut Nic, now: Nanos) -> bool {

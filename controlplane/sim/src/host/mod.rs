@@ -21,6 +21,7 @@ use wire::units::{BitPerSec, Nanos};
 
 use crate::link::Link;
 use crate::run::RunError;
+use crate::summary::Heard;
 use crate::workload::Transfer;
 use controller::topology::Scheme;
 
@@ -133,6 +134,11 @@ impl Host {
         self.credit.as_ref().map(Credit::receiver_stats)
     }
 
+    /// What moved the windows of admission, where there is one.
+    pub fn heard(&self) -> Option<Heard> {
+        self.admitted.as_ref().map(Admitted::heard)
+    }
+
     /// Whether DCQCN or advice holds a queue pair below the link's rate, or a window is below its largest.
     pub fn is_slowed(&mut self, now: Nanos) -> bool {
         if let Some(admitted) = &self.admitted {
@@ -219,15 +225,16 @@ impl Host {
         incoming.ends.push_back((incoming.announced, transfer));
         let peer = SocketAddr::new(hosts[to].nic.address.into(), hosts[to].rdcc_port);
         let host = &mut hosts[from];
-        if let Some(admitted) = &mut host.admitted {
-            admitted.submit(qp, shape.size);
-            return Ok(());
-        }
-        match &mut host.credit {
-            Some(credit) => {
+        match (&mut host.credit, &mut host.admitted) {
+            (Some(credit), _) => {
                 credit.submit(peer, qp, shape.size, shape.mode, now).map_err(|reason| host.refused(&reason))
             }
-            None => host.post(qp, shape.size, host.nic.dscp.of_mode(shape.mode), now),
+            (None, Some(admitted)) => {
+                // As unscheduled data, because reports about scheduled data go to the receiver.
+                admitted.submit(qp, shape.size, host.nic.dscp.unscheduled);
+                Ok(())
+            }
+            (None, None) => host.post(qp, shape.size, host.nic.dscp.of_mode(shape.mode), now),
         }
     }
 
@@ -257,6 +264,9 @@ impl Host {
             if let Some(advised) = &mut self.advised {
                 advised.take_packet(source, parsed.payload_head, now);
             }
+            if let Some(admitted) = &mut self.admitted {
+                admitted.take_packet(source, parsed.payload_head);
+            }
             // A refused packet is counted by the endpoint; there is nobody else to tell.
             let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
             self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
@@ -266,7 +276,9 @@ impl Host {
             credit.take_datagram(from, parsed.payload_head, now);
         } else if let Some(advised) = self.advised.as_mut().filter(|advised| advised.port() == port) {
             advised.take_datagram(from, parsed.payload_head, now);
-        } else if let Some(admitted) = self.admitted.as_mut().filter(|admitted| admitted.hears(port)) {
+        }
+        // Beside credit: a lower grant presses on the route as well.
+        if let Some(admitted) = &mut self.admitted {
             admitted.take_datagram(from.ip(), port, parsed.payload_head);
         }
     }
@@ -312,9 +324,7 @@ impl Host {
         if self.roce.poll_timeout().is_some_and(|at| at <= now) {
             self.roce.handle_timeout(now);
         }
-        if let Some(credit) = &mut self.credit
-            && credit.work(&mut self.nic, &mut self.roce, now)
-        {
+        if self.work_credit(now) {
             self.events.push_back(HostEvent::Activity);
         }
         if let Some(advised) = &mut self.advised {
@@ -329,13 +339,34 @@ impl Host {
             }
         }
         if let Some(admitted) = &mut self.admitted {
-            admitted.work(self.nic.dscp.unscheduled, &mut self.roce, now);
+            admitted.work(&mut self.roce, now);
         }
         if self.nic.is_free(now)
             && let Some(frame) = self.next_frame(now)
         {
             self.events.push_back(HostEvent::Transmit(frame));
         }
+    }
+
+    /// What has credit is posted, or goes to admission before that. True when a grant went out.
+    fn work_credit(&mut self, now: Nanos) -> bool {
+        let Self { nic, roce, credit: Some(credit), admitted, .. } = self else { return false };
+        let mut over = Vec::new();
+        let post = |qp, permit: &rdcc::sender::SendPermit, dscp| {
+            if let Some(admitted) = admitted {
+                admitted.submit_whole(qp, permit.octets, dscp);
+            } else {
+                // The queue pair exists and a Credit Unit is a packet: nothing is left to refuse.
+                let _ = roce.post(qp, permit.tag, permit.octets, dscp, now);
+            }
+        };
+        let granted = credit.work(nic, post, |peer, message| over.push((peer.ip(), message)), now);
+        if let Some(admitted) = admitted {
+            for (peer, message) in over {
+                admitted.message_ended(peer, message);
+            }
+        }
+        granted
     }
 
     fn next_frame(&mut self, now: Nanos) -> Option<Packet> {

@@ -65,5 +65,7 @@ choice! {
         "dcqcn+advice" => Scheme::DcqcnAdvice,
         "dcqcn+signal" => Scheme::DcqcnSignal,
         "admission" => Scheme::Admission,
+        "dcqcn+admission" => Scheme::DcqcnAdmission,
+        "rdcc+crn+admission" => Scheme::RdccAdmission,
     } -> Scheme
 }
