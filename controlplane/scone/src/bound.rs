@@ -143,7 +143,7 @@ impl Bound {
     /// When the bound changes next, as of the last call.
     pub fn next_change(&self, approach: &Approach) -> Nanos {
         let step = self.stepped + approach.step_interval;
-        let settled = self.value == self.advised;
+        let settled = self.value == self.target();
         match approach.release_percent {
             None if settled => self.expires,
             None => step.min(self.expires),
@@ -173,7 +173,7 @@ impl Bound {
         while self.stepped + approach.step_interval <= now {
             let step = self.stepped + approach.step_interval;
             if step < self.expires {
-                if self.value == self.advised {
+                if self.value == self.target() {
                     // Nothing changes until the expiry: all those steps at once.
                     let last = now.min(self.expires.saturating_sub(Nanos(1)));
                     let steps = last.saturating_sub(self.stepped).0 / approach.step_interval.0;
@@ -193,12 +193,17 @@ impl Bound {
     }
 
     fn approach(&mut self, approach: &Approach) {
-        let gap = self.value.abs_diff(self.advised);
+        let target = self.target();
+        let gap = self.value.abs_diff(target);
         // Rounded up, or the last bit per second would never be reached.
         let step = (u128::from(gap) * u128::from(approach.step_percent)).div_ceil(100);
         let step = u64::try_from(step).unwrap_or(gap);
-        self.value =
-            if self.value > self.advised { self.value - step } else { self.value.saturating_add(step) };
+        self.value = if self.value > target { self.value - step } else { self.value.saturating_add(step) };
+    }
+
+    /// Where the bound goes: no bound is above the line rate, whatever is advised.
+    fn target(&self) -> u64 {
+        self.advised.min(self.line_rate)
     }
 }
 
@@ -239,6 +244,17 @@ mod tests {
         assert_eq!(Bound::at(&mut bound, &approach(), Nanos(0)), Some(BitPerSec(14_000)));
         assert_eq!(Bound::at(&mut bound, &approach(), Nanos(10)), Some(BitPerSec(17_000)));
         assert_eq!(Bound::at(&mut advised(20_000, u64::MAX), &approach(), Nanos(0)), Some(BitPerSec(60_000)));
+    }
+
+    #[test]
+    fn advice_above_the_line_rate_bounds_at_the_line_rate() {
+        let mut bound = advised(u64::MAX, 50_000);
+        let mut at = |now| Bound::at(&mut bound, &approach(), Nanos(now)).map(|bound| bound.0);
+        assert_eq!([at(0), at(10), at(99)], [Some(75_000), Some(87_500), Some(99_952)]);
+        assert_eq!(at(10_000), None, "expired");
+        let mut bound = advised(u64::MAX, 100_000);
+        assert_eq!(Bound::at(&mut bound, &approach(), Nanos(99)), Some(LINE));
+        assert_eq!(bound.map(|bound| bound.advised()), Some(BitPerSec(u64::MAX)));
     }
 
     #[test]

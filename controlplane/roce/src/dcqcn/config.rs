@@ -44,9 +44,10 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// The published defaults (section 5 of the paper, with the release of its authors for the two that it leaves out:
-    /// `R_HI` and the minimum rate): N 50 us, K 55 us, g 1/256, T 55 us, B 10 MB, F 5, `R_AI` 40 Mbit/s, `R_HI`
-    /// 200 Mbit/s, minimum 100 Mbit/s (or the line rate, if that is less).
+    /// The published defaults, section 5 of the paper: N 50 us, K 55 us, g 1/256, T 55 us, B 10 MB, F 5, `R_AI` 40 Mbit/s.
+    /// Two it leaves out, as SCONE's document does, and they are those of the simulator that its authors released
+    /// (github.com/bobzhuyb/ns3-rdma): `R_HI` 200 Mbit/s (`RATE_HAI` in its `mix/config.txt`) and a minimum of 100 Mbit/s
+    /// (`MinRate` in its `qbb-net-device.cc`), or the line rate, if that is less.
     pub fn new(line_rate: BitPerSec) -> Self {
         Self {
             cnp_interval: Nanos(50_000),

@@ -23,6 +23,9 @@ fn the_defaults_are_the_published_ones() {
     assert_eq!((config.increase_interval, config.increase_octets), (Nanos(55 * US), Octets(10_000_000)));
     assert_eq!((config.inverse_gain, config.fast_recovery_steps), (256, 5));
     assert_eq!(config.additive_increase, BitPerSec(40_000_000));
+    // Not in the paper: the authors' simulator has them.
+    assert_eq!(config.hyper_increase, BitPerSec(200_000_000));
+    assert_eq!(config.minimum_rate, BitPerSec(100_000_000));
     assert_eq!(config.check(), Ok(()));
 }
 
