@@ -43,6 +43,7 @@ bench:
 	$(CARGO) run --locked --release -p rdcc --example control_rate
 	$(CARGO) bench --locked -p admission
 	$(CARGO) run --locked --release -p admission --features enabled --example least
+	$(CARGO) run --locked --release -p agent --example bulk
 	$(CARGO) run --locked --release -p crem --example isal
 	$(CARGO) run --locked --release -p softswitch --example bench
 	$(CARGO) run --locked --release -p bmv2-tests --bin speed

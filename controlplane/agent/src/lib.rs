@@ -9,6 +9,7 @@
 //! | [`timer`] | deadlines finer than a millisecond |
 //! | [`clock`] | the machines' time: nanoseconds since the agent began |
 //! | [`rdcc`] | the agent of RDCC: sender, receiver or both, over software `RoCEv2` or an opaque transport |
+//! | [`sealed`] | `RoCEv2` packets with their ICRC, as UDP sockets carry them |
 //! | [`scone`] | the agents of SCONE: a host that takes rate advice, and a gateway between data centers |
 //!
 //! An agent of another protocol is a module like these: a type that implements [`driver::Machine`].
@@ -21,5 +22,6 @@ pub mod clock;
 pub mod driver;
 pub mod rdcc;
 pub mod scone;
+pub mod sealed;
 pub mod socket;
 pub mod timer;

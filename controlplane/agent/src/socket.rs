@@ -1,7 +1,7 @@
 //! UDP sockets that take and give many datagrams a system call, each with its DSCP and ECN field.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::SocketAddrV4;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::task::{Context, Poll};
 
@@ -9,7 +9,7 @@ use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{
     AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SetSockOpt as _, SockFlag,
-    SockType, SockaddrIn, bind, getsockname, recvmmsg, sendmmsg, setsockopt, socket, sockopt,
+    SockType, SockaddrStorage, bind, recvmmsg, sendmmsg, setsockopt, socket, sockopt,
 };
 use nix::{setsockopt_impl, sockopt_impl};
 use tokio::io::Interest;
@@ -37,6 +37,18 @@ sockopt_impl!(
     i32
 );
 
+sockopt_impl!(
+    /// The same for IPv6, which has no identification: nothing is fragmented.
+    MtuDiscoverV6,
+    SetOnly,
+    libc::IPPROTO_IPV6,
+    libc::IPV6_MTU_DISCOVER,
+    i32
+);
+
+/// `linux/in6.h`, for `IPV6_MTU_DISCOVER`.
+const NEVER_FRAGMENT_V6: i32 = libc::IPV6_PMTUDISC_PROBE;
+
 /// A socket that can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum SocketError {
@@ -44,7 +56,7 @@ pub enum SocketError {
     #[error("UDP {address}: {reason}; {hint}")]
     Address {
         /// The address wanted.
-        address: SocketAddrV4,
+        address: SocketAddr,
         /// The system's reason.
         reason: &'static str,
         /// What would be right.
@@ -61,8 +73,8 @@ pub struct Arrived<'a> {
     /// Number of the socket that it came to, as the driver was given them.
     pub socket: usize,
     /// Where it comes from.
-    pub from: SocketAddrV4,
-    /// DSCP and ECN, the whole octet of the IPv4 header.
+    pub from: SocketAddr,
+    /// DSCP and ECN: type of service of the IPv4 header, traffic class of the IPv6 header.
     pub tos: u8,
     /// The UDP payload.
     pub octets: &'a [u8],
@@ -81,8 +93,8 @@ pub struct Outgoing {
     /// Number of the socket that it leaves by.
     pub socket: usize,
     /// Where it goes.
-    pub to: SocketAddrV4,
-    /// DSCP and ECN: the whole octet of the IPv4 header.
+    pub to: SocketAddr,
+    /// DSCP and ECN: type of service of the IPv4 header, traffic class of the IPv6 header.
     pub tos: u8,
     /// The UDP payload.
     pub octets: Vec<u8>,
@@ -93,7 +105,7 @@ pub const ECT0: u8 = 0b10;
 /// Congestion Experienced.
 const CE: u8 = 0b11;
 
-/// The octet of the IPv4 header for a DSCP, with the ECN field zero.
+/// The octet of the IP header for a DSCP, with the ECN field zero.
 pub const fn tos(dscp: u8) -> u8 {
     dscp << 2
 }
@@ -102,7 +114,7 @@ pub const fn tos(dscp: u8) -> u8 {
 #[derive(Debug)]
 pub struct Socket {
     udp: UdpSocket,
-    local: SocketAddrV4,
+    local: SocketAddr,
 }
 
 impl Socket {
@@ -110,14 +122,22 @@ impl Socket {
     ///
     /// # Errors
     /// [`SocketError`].
-    pub fn bind(address: SocketAddrV4) -> Result<Self, SocketError> {
+    pub fn bind(address: impl Into<SocketAddr>) -> Result<Self, SocketError> {
+        let address = address.into();
         let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-        let fd = socket(AddressFamily::Inet, SockType::Datagram, flags, None).map_err(io::Error::from)?;
+        let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
+        let fd = socket(family, SockType::Datagram, flags, None).map_err(io::Error::from)?;
         let _ = setsockopt(&fd, sockopt::RcvBufForce, &RECEIVE_OCTETS)
             .or_else(|_| setsockopt(&fd, sockopt::RcvBuf, &RECEIVE_OCTETS));
-        setsockopt(&fd, sockopt::IpRecvTos, &true).map_err(io::Error::from)?;
-        MtuDiscover.set(&fd, &NEVER_FRAGMENT).map_err(io::Error::from)?;
-        bind(fd.as_raw_fd(), &SockaddrIn::from(address)).map_err(|errno| SocketError::Address {
+        if address.is_ipv4() {
+            setsockopt(&fd, sockopt::IpRecvTos, &true).map_err(io::Error::from)?;
+            MtuDiscover.set(&fd, &NEVER_FRAGMENT).map_err(io::Error::from)?;
+        } else {
+            setsockopt(&fd, sockopt::Ipv6V6Only, &true).map_err(io::Error::from)?;
+            setsockopt(&fd, sockopt::Ipv6RecvTClass, &true).map_err(io::Error::from)?;
+            MtuDiscoverV6.set(&fd, &NEVER_FRAGMENT_V6).map_err(io::Error::from)?;
+        }
+        bind(fd.as_raw_fd(), &SockaddrStorage::from(address)).map_err(|errno| SocketError::Address {
             address,
             reason: errno.desc(),
             hint: match errno {
@@ -126,12 +146,13 @@ impl Socket {
                 _ => "give another address or port",
             },
         })?;
-        let local: SockaddrIn = getsockname(fd.as_raw_fd()).map_err(io::Error::from)?;
-        Ok(Self { udp: UdpSocket::from_std(fd.into())?, local: local.into() })
+        let udp = UdpSocket::from_std(fd.into())?;
+        let local = udp.local_addr()?;
+        Ok(Self { udp, local })
     }
 
     /// Its own address.
-    pub fn local(&self) -> SocketAddrV4 {
+    pub fn local(&self) -> SocketAddr {
         self.local
     }
 
@@ -152,16 +173,17 @@ impl Socket {
 /// Memory for one batch in either direction; one for all sockets of a thread.
 pub struct Buffers {
     datagrams: Vec<Vec<u8>>,
-    receive: MultiHeaders<SockaddrIn>,
-    send: MultiHeaders<SockaddrIn>,
+    receive: MultiHeaders<SockaddrStorage>,
+    send: MultiHeaders<SockaddrStorage>,
 }
 
 impl Default for Buffers {
     fn default() -> Self {
         Self {
             datagrams: vec![vec![0; DATAGRAM_OCTETS]; BATCH],
-            receive: MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(u8))),
-            send: MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(u8))),
+            // IPv6's traffic class is the larger of the two control messages.
+            receive: MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(i32))),
+            send: MultiHeaders::preallocate(BATCH, Some(nix::cmsg_space!(i32))),
         }
     }
 }
@@ -178,7 +200,7 @@ impl Buffers {
         mut take: impl FnMut(&Arrived<'_>),
     ) -> io::Result<usize> {
         let Self { datagrams, receive, .. } = self;
-        let mut got: Vec<(usize, SocketAddrV4, u8)> = Vec::with_capacity(BATCH);
+        let mut got: Vec<(usize, SocketAddr, u8)> = Vec::with_capacity(BATCH);
         let outcome = socket.udp.try_io(Interest::READABLE, || {
             let mut slices: Vec<[IoSliceMut<'_>; 1]> =
                 datagrams.iter_mut().map(|datagram| [IoSliceMut::new(datagram)]).collect();
@@ -187,9 +209,9 @@ impl Buffers {
             for message in received {
                 let marked = message.cmsgs().ok().and_then(|mut messages| messages.find_map(|m| tos_of(&m)));
                 let whole = !message.flags.contains(MsgFlags::MSG_TRUNC);
-                let from = message.address.filter(|_| whole).map(SocketAddrV4::from);
+                let from = message.address.filter(|_| whole).as_ref().and_then(source);
                 let octets = if from.is_some() { message.bytes } else { 0 };
-                let from = from.unwrap_or(SocketAddrV4::new(std::net::Ipv4Addr::UNSPECIFIED, 0));
+                let from = from.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
                 got.push((octets, from, marked.unwrap_or_default()));
             }
             Ok(())
@@ -211,9 +233,15 @@ impl Buffers {
     }
 }
 
+fn source(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| SocketAddr::from(std::net::SocketAddrV4::from(*address)));
+    v4.or_else(|| Some(std::net::SocketAddrV6::from(*address.as_sockaddr_in6()?).into()))
+}
+
 fn tos_of(message: &ControlMessageOwned) -> Option<u8> {
     match message {
         ControlMessageOwned::Ipv4Tos(tos) => Some(*tos),
+        ControlMessageOwned::Ipv6TClass(class) => u8::try_from(*class).ok(),
         _ => None,
     }
 }
@@ -225,7 +253,7 @@ pub struct Outbox {
     waiting: std::collections::VecDeque<Outgoing>,
     sent: u64,
     refused: u64,
-    last_refusal: Option<(SocketAddrV4, Errno)>,
+    last_refusal: Option<(SocketAddr, Errno)>,
 }
 
 impl Outbox {
@@ -240,11 +268,17 @@ impl Outbox {
     }
 
     /// Adds a datagram whose payload `write` puts into an empty vector.
-    pub fn push(&mut self, socket: usize, to: SocketAddrV4, tos: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn push(
+        &mut self,
+        socket: usize,
+        to: impl Into<SocketAddr>,
+        tos: u8,
+        write: impl FnOnce(&mut Vec<u8>),
+    ) {
         let mut octets = self.spare.pop().unwrap_or_default();
         octets.clear();
         write(&mut octets);
-        self.waiting.push_back(Outgoing { socket, to, tos, octets });
+        self.waiting.push_back(Outgoing { socket, to: to.into(), tos, octets });
     }
 
     /// The next datagram, for who sends them by other means.
@@ -263,7 +297,7 @@ impl Outbox {
     }
 
     /// Where the last refused one should have gone, and why it couldn't.
-    pub fn last_refusal(&self) -> Option<(SocketAddrV4, &'static str)> {
+    pub fn last_refusal(&self) -> Option<(SocketAddr, &'static str)> {
         self.last_refusal.map(|(to, errno)| (to, errno.desc()))
     }
 
@@ -282,10 +316,15 @@ impl Outbox {
                 self.waiting.iter().take(BATCH).take_while(|out| (out.socket, out.tos) == (number, tos));
             let slices: Vec<[IoSlice<'_>; 1]> =
                 alike.clone().map(|out| [IoSlice::new(&out.octets)]).collect();
-            let addresses: Vec<Option<SockaddrIn>> = alike.map(|out| Some(out.to.into())).collect();
+            let addresses: Vec<Option<SockaddrStorage>> = alike.map(|out| Some(out.to.into())).collect();
             let headers = &mut buffers.send;
+            let class = i32::from(tos);
+            let marks = if socket.local.is_ipv4() {
+                [ControlMessage::Ipv4Tos(&tos)]
+            } else {
+                [ControlMessage::Ipv6TClass(&class)]
+            };
             let result = socket.udp.try_io(Interest::WRITABLE, || {
-                let marks = [ControlMessage::Ipv4Tos(&tos)];
                 let flags = MsgFlags::MSG_DONTWAIT;
                 let sent = sendmmsg(socket.udp.as_raw_fd(), headers, &slices, &addresses, marks, flags)?;
                 Ok(sent.count())

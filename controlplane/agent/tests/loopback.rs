@@ -2,69 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::cell::RefCell;
+mod domain;
+
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::rc::Rc;
 use std::time::Duration;
 
 use agent::rdcc::settings::Carrier;
-use agent::rdcc::{Event, Given, MessageShape, Role, Settings, Shared, Summary, Workload, run};
-use agent::socket::{Buffers, Outbox, Socket, tos};
+use agent::rdcc::{Event, Given, Role, Settings, Summary, Workload};
+use agent::socket::{Buffers, Socket};
 use controller::topology::Topology;
+use domain::{Events, PORT, address, agent, in_a_runtime, report, send, settings, workload};
 use tokio::sync::oneshot;
-use wire::rdcc::{
-    AssociationId, CongestionReport, Direction, Epoch, Flags, FlowAddresses, Header, Message, SequenceNumber,
-};
-use wire::units::{MbitPerSec, Nanos, Octets, Octets32};
-
-const PORT: u16 = 52_100;
-/// Generous: on a machine with much else to do a process waits for milliseconds.
-const RTT: Nanos = Nanos(30_000_000);
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Host `n` of a test; every test has a network of its own.
-fn address(test: u8, n: u8) -> Ipv4Addr {
-    Ipv4Addr::new(127, 77, test, n)
-}
-
-fn settings(address: Ipv4Addr, carrier: Carrier, change: impl FnOnce(&mut Given)) -> Settings {
-    let mut given = Given {
-        address: Some(address),
-        rdcc_port: Some(PORT),
-        link_rate: Some(MbitPerSec(400)),
-        base_rtt: Some(RTT),
-        dscp: Some((26, 28, 48)),
-        ..Given::default()
-    };
-    change(&mut given);
-    Settings::new(None, &given, carrier).unwrap()
-}
-
-fn workload(to: &[Ipv4Addr], sizes: &[(u64, bool)], batches: u32) -> Workload {
-    let messages =
-        sizes.iter().map(|&(octets, unscheduled)| MessageShape { unscheduled, ..MessageShape::new(octets) });
-    Workload { to: to.to_vec(), messages: messages.collect(), batches, gap: Nanos(0) }
-}
-
-type Events = Rc<RefCell<Vec<Event>>>;
-
-/// An agent that runs until it has finished or its stop is dropped or used.
-async fn agent(
-    settings: Settings,
-    role: Role,
-    workload: Workload,
-    events: Events,
-    stop: oneshot::Receiver<()>,
-) -> Summary {
-    let observe = Box::new(move |_, event: &Event| events.borrow_mut().push(event.clone()));
-    let stop = async { drop(stop.await) };
-    run(settings, role, workload, observe, Shared::default(), stop).await.unwrap()
-}
-
-fn in_a_runtime(body: impl Future<Output = ()>) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PATIENCE, body).await.unwrap() });
-}
+use wire::rdcc::Direction;
+use wire::units::{MbitPerSec, Octets};
 
 /// Senders to one receiver, which ends after them; the receiver's figures are the last.
 async fn incast(
@@ -304,7 +255,7 @@ fn a_report_lowers_the_grants() {
             }
             let before = *rates().last().unwrap();
             for from in [address(8, 251), node] {
-                send_report(from, receiver, sender).await;
+                send(from, (receiver, PORT), &report(Direction::TO_RECEIVER, sender, receiver, 0)).await;
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             while !told.borrow().iter().any(|event| matches!(event, Event::Report { heard: true, .. })) {
@@ -325,35 +276,6 @@ fn a_report_lowers_the_grants() {
         let counters = received.receiver.unwrap();
         assert_eq!((counters.get("reports_heard"), counters.get("reports_ignored")), (Some(1), Some(1)));
     });
-}
-
-async fn send_report(from: Ipv4Addr, to: Ipv4Addr, source: Ipv4Addr) {
-    let report = Message::CongestionReport(CongestionReport {
-        reporter_id: 1,
-        queue_depth: Octets32(200_000),
-        queue_threshold: Octets32(100_000),
-        congestion_degree: 255,
-        direction: Direction::TO_RECEIVER,
-        protocol: 17,
-        source_port: 49_152,
-        destination_port: 4791,
-        suggested_rate: MbitPerSec(0),
-        flow: FlowAddresses::V4 { source, destination: to },
-    });
-    let header = Header {
-        association_id: AssociationId(0),
-        epoch: Epoch(0),
-        flags: Flags::NONE,
-        sequence_number: SequenceNumber(1),
-    };
-    let octets = report.to_octets(&header);
-    let socket = [Socket::bind(SocketAddrV4::new(from, 0)).unwrap()];
-    let (mut buffers, mut outbox) = (Buffers::default(), Outbox::default());
-    outbox.push(0, SocketAddrV4::new(to, PORT), tos(48), |out| out.extend_from_slice(&octets));
-    while outbox.flush(&socket, &mut buffers).is_some() {
-        socket[0].writable().await.unwrap();
-    }
-    assert_eq!((outbox.sent(), outbox.refused()), (1, 0));
 }
 
 //~ RDCC, Operational Considerations: ed7a99d6
@@ -377,7 +299,7 @@ fn control_datagrams_are_marked() {
             marks
         };
         let (_, marks) = tokio::join!(sending, seen);
-        assert_eq!(marks[0], (48 << 2, SocketAddrV4::new(hosts[1], PORT)));
+        assert_eq!(marks[0], (48 << 2, SocketAddrV4::new(hosts[1], PORT).into()));
     });
 }
 

@@ -1,7 +1,7 @@
 //! The agents of SCONE on real sockets, and rate limits that `tc` keeps, in a namespace of the test's own.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ fn advice(rate: u32, source: Ipv4Addr) -> Vec<u8> {
 
 /// An agent in a thread, which is of the namespace of the one that starts it.
 struct Agent {
-    at: SocketAddrV4,
+    at: SocketAddr,
     events: Receiver<Event>,
     shared: Shared,
     stop: Option<oneshot::Sender<()>>,
@@ -35,9 +35,10 @@ struct Agent {
 
 impl Agent {
     fn start<M: agent::driver::Machine>(
-        address: SocketAddrV4,
+        address: impl Into<SocketAddr>,
         make: impl FnOnce(agent::scone::Observer, Shared) -> M + Send + 'static,
     ) -> Self {
+        let address = address.into();
         let (told, events) = channel();
         let (bound, at) = channel();
         let (stop, stopped) = oneshot::channel::<()>();

@@ -34,6 +34,11 @@ impl Page {
         Self { status: StatusCode::OK, kind: METRICS, text }
     }
 
+    /// A JSON document.
+    pub fn json(text: String) -> Self {
+        Self { status: StatusCode::OK, kind: "application/json", text }
+    }
+
     /// There is nothing at that path; `what` says what there is.
     pub fn missing(what: &str) -> Self {
         Self { status: StatusCode::NOT_FOUND, kind: "text/plain", text: format!("there is {what}\n") }

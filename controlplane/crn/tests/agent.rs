@@ -3,15 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{BufRead as _, BufReader, Read as _};
+mod living;
+
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::{Command, Output};
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use living::{Network, Running, page, unbroken};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 /// The receiver is told four times what the switch's port toward it carries: it grants too much, until it hears reports.
@@ -58,106 +57,6 @@ workloads:
       - { size: 1MiB, mode: scheduled }
       - { size: 2KiB, mode: unscheduled }
 ";
-
-/// A namespace for the switch and one for each host, joined by veth pairs; gone with this value.
-struct Network {
-    names: Vec<String>,
-}
-
-fn ip(arguments: &str) {
-    let output = Command::new("ip").args(arguments.split(' ')).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-impl Network {
-    /// Names are of this process, so that tests of several can run side by side.
-    fn new(hosts: u8) -> Network {
-        let names = (0..=hosts).map(|n| format!("crn{}-{n}", std::process::id())).collect();
-        let network = Network { names };
-        for name in &network.names {
-            ip(&format!("netns add {name}"));
-            ip(&format!("-n {name} link set lo up"));
-        }
-        let switch = &network.names[0];
-        for (n, host) in network.names.iter().enumerate().skip(1) {
-            ip(&format!("-n {switch} link add s{n} type veth peer name h{n} netns {host}"));
-            ip(&format!("-n {switch} link set s{n} mtu 9000 up"));
-            ip(&format!("-n {host} link set h{n} address 02:00:0a:00:00:0{n} mtu 9000 up"));
-            // The switch passes on what it gets: checksums must not be left to hardware that isn't there.
-            let off = network.command(n, "ethtool", &["-K", &format!("h{n}"), "tx", "off"]).output().unwrap();
-            assert!(off.status.success(), "{off:?}");
-            ip(&format!("-n {host} addr add 10.0.0.{n}/32 dev h{n}"));
-            // Everything goes to the switch, a router.
-            ip(&format!("-n {host} route add 10.255.255.254 dev h{n}"));
-            ip(&format!("-n {host} neigh add 10.255.255.254 lladdr 02:00:00:00:00:01 dev h{n}"));
-            ip(&format!("-n {host} route add default via 10.255.255.254"));
-        }
-        network
-    }
-
-    /// A command in the namespace of a host; 0 is the switch's.
-    fn command(&self, n: usize, program: &str, arguments: &[&str]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.names[n], program]).args(arguments).env("NO_COLOR", "1");
-        command
-    }
-
-    fn crn(&self, n: usize, arguments: &[&str]) -> Running {
-        let mut command = self.command(n, env!("CARGO_BIN_EXE_crn"), arguments);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let reader = BufReader::new(child.stdout.take().unwrap());
-        let (told, stdout) = mpsc::channel();
-        thread::spawn(move || {
-            for line in reader.lines().map_while(Result::ok) {
-                if told.send(line + "\n").is_err() {
-                    return;
-                }
-            }
-        });
-        Running { child, stdout }
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        for name in &self.names {
-            let _ = Command::new("ip").args(["netns", "del", name]).status();
-        }
-    }
-}
-
-/// A process; killed with this value. `ip netns exec` becomes the program, so that signals reach it.
-struct Running {
-    child: Child,
-    /// Its lines as they come: one that nobody reads would block the process once the pipe is full.
-    stdout: mpsc::Receiver<String>,
-}
-
-impl Running {
-    fn line(&self) -> String {
-        self.stdout.recv().unwrap_or_default()
-    }
-
-    /// What it printed (from where reading stopped) until it ended, on standard output and on standard error.
-    fn wait(mut self) -> (Option<i32>, String, String) {
-        let said = self.stdout.iter().collect();
-        let mut error = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut error).unwrap();
-        (self.child.wait().unwrap().code(), said, error)
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill(Pid::from_raw(self.child.id().try_into().unwrap()), signal).unwrap();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// The switch with the topology's entries.
 fn switch(network: &Network, topology: &Path) -> Running {
@@ -244,6 +143,75 @@ fn reports_arrive_and_grants_fall() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Admission in front of the senders' posts, turned on by the environment: the receiver's lower grants and the CNPs of what the
+/// switch marked move its windows, everything arrives, and while it runs the queries answer.
+fn windows_follow_what_the_network_says() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("live.yaml");
+    std::fs::write(&path, TOPOLOGY)?;
+    let network = Network::new(3);
+    let switch = switch(&network, &path);
+    let file = path.to_str().unwrap();
+    let listen = "127.0.0.1:9465";
+    let agent = |n: usize, kind: &str, more: &[&str]| {
+        let host = format!("h{n}");
+        let line = [&["agent", kind, file, "--host", &host, "--json", "--dcqcn"], more].concat();
+        let mut command = network.command(n, env!("CARGO_BIN_EXE_crn"), &line);
+        command.env("MC_ADAPTIVE_CC_MODE", "enforce").env("MC_ADAPTIVE_CC_MIN_WINDOW_BYTES", "65536");
+        Running::start(command)
+    };
+    let receiver = agent(3, "rdcc-receiver", TOLD);
+    receiver.event("started", |_| true);
+    let senders = [1, 2].map(|n| agent(n, "rdcc-sender", &["--listen", listen]));
+    let mut asked = String::new();
+    while !asked.contains("\"peer\":\"10.0.0.3\"") {
+        asked = network.within(1, move || page(listen.parse().unwrap(), "/admission"));
+    }
+    assert!(asked.contains("\"mode\":\"enforce\"") && asked.contains("\"window\":"), "{asked}");
+    let metrics = network.within(1, move || page(listen.parse().unwrap(), "/metrics"));
+    assert!(metrics.contains("crn_rdcc_admission_window_octets{domain=\"10.0.0.3\"}"), "{metrics}");
+    let mut heard = [0, 0];
+    for sender in senders {
+        let (code, said, error) = sender.wait();
+        assert_eq!(code, Some(0), "{error}{said}");
+        let summary: Value = serde_json::from_str(said.lines().last().unwrap())?;
+        assert_eq!((&summary["messages"]["done"], &summary["messages"]["aborted"]), (&4.into(), &0.into()));
+        let admission = &summary["admission"];
+        assert_eq!(admission["routes"][0]["completed"], 2 * ((1 << 20) + 2048), "{admission}");
+        for (sum, name) in heard.iter_mut().zip(["cnps", "lower_grants"]) {
+            *sum += admission["counters"][name].as_u64().unwrap();
+        }
+    }
+    assert!(heard.iter().all(|&count| count > 0), "{heard:?}");
+    receiver.signal(Signal::SIGTERM);
+    let (code, said, error) = receiver.wait();
+    assert_eq!(code, Some(0), "{error}");
+    let summary: Value = serde_json::from_str(said.lines().last().unwrap())?;
+    assert_eq!(summary["transport"]["received_octets"], 4 * ((1 << 20) + 2048));
+    assert!(summary["transport"]["cnps_sent"].as_u64() > Some(0), "{summary}");
+    switch.signal(Signal::SIGTERM);
+    assert_eq!(switch.wait().0, Some(0));
+    Ok(())
+}
+
+/// A bad environment ends the agent at its start, and names the variable.
+fn a_bad_environment_is_refused() {
+    let line =
+        ["agent", "rdcc-sender", "--address", "127.66.0.4", "--rdcc-port", "52100", "--link-rate", "1Gbps"];
+    let rest = ["--base-rtt", "1ms", "--to", "127.66.0.5", "--message", "1MiB"];
+    for (name, value, text) in [
+        ("MC_ADAPTIVE_CC_MODE", "on", "off, observe or enforce"),
+        ("MC_ADAPTIVE_CC_MIN_WINDOW_BYTES", "0", "from 1 to"),
+        ("MC_ADAPTIVE_CONGESTION_CONTROL_WINDOW", "1", "MIN_WINDOW_BYTES"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crn"));
+        let output = command.args(line).args(rest).env(name, value).env("NO_COLOR", "1").output().unwrap();
+        let error = unbroken(&String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.contains(name) && error.contains(text), "{error}");
+    }
+}
+
 fn crn(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_crn")).args(arguments).env("NO_COLOR", "1").output().unwrap()
 }
@@ -295,6 +263,15 @@ fn main() {
     let live = "reports arrive and grants fall (needs root, iproute2, ethtool)";
     let trials = vec![
         Trial::test(live, reports_arrive_and_grants_fall).with_ignored_flag(!able),
+        Trial::test(
+            "windows follow what the network says (needs root, iproute2, ethtool)",
+            windows_follow_what_the_network_says,
+        )
+        .with_ignored_flag(!able),
+        Trial::test("a bad environment is refused", || {
+            a_bad_environment_is_refused();
+            Ok(())
+        }),
         Trial::test("what is missing is named", || {
             what_is_missing_is_named();
             Ok(())

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use serde::Serialize;
 use wire::units::Nanos;
 
+use super::admission::TaskView;
+
 /// Takes note of what happens, with the time since the agent began.
 pub type Observer = Box<dyn FnMut(Nanos, &Event)>;
 
@@ -131,6 +133,20 @@ pub enum Event {
         /// How long it took.
         took: f64,
     },
+    /// The admission's device or route went from one state to another.
+    PathState {
+        /// The route's receiver; none for the device.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        peer: Option<IpAddr>,
+        /// From this state.
+        from: &'static str,
+        /// To this one.
+        to: &'static str,
+        /// Why.
+        because: &'static str,
+    },
+    /// A message is over whose task saw something: the answer to its queries.
+    TaskState(TaskView),
     /// The agent was asked to end.
     Stopping,
 }

@@ -7,10 +7,12 @@
 //! |---|---|
 //! | [`settings`] | what a host is told: from a topology, from values given one by one, or both |
 //! | [`transport`] | software `RoCEv2` (Binding Kind 1) and a simple message transport over UDP (Binding Kind 2) |
+//! | [`admission`] | byte windows in front of posts, and the reports that move them |
 //! | [`workload`] | batches of messages, and how long each took |
 //! | [`event`] | what happens, as it happens |
 //! | [`summary`] | the figures at the end |
 
+pub mod admission;
 pub mod event;
 mod host;
 mod run;
@@ -32,3 +34,5 @@ const CONTROL: usize = 0;
 const DATA: usize = 1;
 /// Number of the first socket that data leaves by, that of scheduled data; the next is that of unscheduled data.
 const SOURCES: usize = 2;
+/// Number of the first socket that reports for admission come to.
+const REPORTS: usize = 4;

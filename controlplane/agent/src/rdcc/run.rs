@@ -5,12 +5,11 @@ use std::io::{self, Read as _};
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rdcc::receiver::ConfigError;
 use wire::rdcc::Epoch;
 use wire::units::Nanos;
 
 use super::event::{Event, Observer};
-use super::host::Host;
+use super::host::{Host, HostError};
 use super::settings::{Role, Settings};
 use super::summary::Summary;
 use super::workload::Workload;
@@ -26,7 +25,7 @@ pub enum RunError {
     Socket(#[from] SocketError),
     /// The parameters can't work.
     #[error("the parameters can't work: {0}")]
-    Parameters(#[from] ConfigError),
+    Parameters(#[from] HostError),
     /// The system fails.
     #[error("the agent can't go on: {0}")]
     System(#[from] io::Error),
@@ -55,7 +54,12 @@ pub async fn run(
     let clock = Clock::start();
     let address = settings.address;
     let bind = |port| Socket::bind(SocketAddrV4::new(address, port));
-    let sockets = [bind(settings.rdcc_port)?, bind(settings.carrier.port())?, bind(0)?, bind(0)?];
+    let mut sockets = vec![bind(settings.rdcc_port)?, bind(settings.carrier.port())?, bind(0)?, bind(0)?];
+    if let Some(admission) = settings.admission.as_ref().filter(|_| role.sends()) {
+        for (_, port) in admission.ports.given() {
+            sockets.push(bind(port)?);
+        }
+    }
     let source_ports = [sockets[2].local().port(), sockets[3].local().port()];
     let seeds = [seed()?, seed()?];
     // RDCC, Association Establishment: a receiver without its old state has another Epoch, by all odds.

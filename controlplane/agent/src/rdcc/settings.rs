@@ -5,7 +5,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use controller::topology::{self, Topology};
 use rdcc::receiver::ReceiverConfig;
 use rdcc::sender::SenderConfig;
+use roce::dcqcn;
 use wire::units::{MbitPerSec, Nanos, Octets};
+
+use super::admission::{AdmissionSettings, ReportPorts};
 
 /// Which machines a host has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +103,14 @@ pub struct Given {
     pub crn_addresses: Vec<Ipv4Addr>,
     /// DSCP of scheduled, unscheduled and control datagrams.
     pub dscp: Option<(u8, u8, u8)>,
+    /// Whether marked data is answered with CNPs, and what is sent is paced by those that come (DCQCN).
+    pub dcqcn: bool,
+    /// The CREM port, where admission hears `PATH_REPORT`s.
+    pub crem_port: Option<u16>,
+    /// The SCONE port, where admission hears Rate Advice.
+    pub scone_port: Option<u16>,
+    /// Byte-window admission in front of posts; off is none.
+    pub admission: Option<admission::Config>,
 }
 
 /// Everything that a host is told.
@@ -117,6 +128,10 @@ pub struct Settings {
     pub sender: SenderConfig,
     /// The receiver's part.
     pub receiver: ReceiverConfig,
+    /// DCQCN of every queue pair.
+    pub dcqcn: Option<dcqcn::Config>,
+    /// Byte-window admission in front of the sender's posts.
+    pub admission: Option<AdmissionSettings>,
 }
 
 /// Settings that can't be made.
@@ -141,6 +156,9 @@ pub enum SettingsError {
     /// A codepoint of more than six bits.
     #[error("DSCP {0}; it should be at most 63")]
     Dscp(u8),
+    /// Something that only queue pairs have.
+    #[error("{0} needs queue pairs; the binding should be rocev2")]
+    NoQueuePairs(&'static str),
 }
 
 impl Settings {
@@ -205,7 +223,24 @@ impl Settings {
             set(&mut sender.unit_overhead, options.unit_overhead.map(Octets));
             set(&mut sender.max_pending_messages, options.max_pending_messages);
         }
-        Ok(Self { address, rdcc_port, dscp, carrier, sender, receiver })
+        let dcqcn = given.dcqcn.then(|| dcqcn::Config::new(link_rate.into()));
+        let config = given.admission.filter(|config| config.mode != admission::Mode::Off);
+        if let Carrier::Opaque { .. } = carrier {
+            let wanted = [("DCQCN", dcqcn.is_some()), ("admission", config.is_some())];
+            if let Some((what, _)) = wanted.into_iter().find(|(_, wanted)| *wanted) {
+                return Err(SettingsError::NoQueuePairs(what));
+            }
+        }
+        let ports = found.map(|(topology, _)| topology.domain.ports);
+        let admission = config.map(|config| AdmissionSettings {
+            config,
+            ports: ReportPorts {
+                crem: given.crem_port.or(ports.map(|ports| ports.crem)),
+                scone: given.scone_port.or(ports.map(|ports| ports.scone)),
+            },
+            trusted: sender.crn_addresses.clone(),
+        });
+        Ok(Self { address, rdcc_port, dscp, carrier, sender, receiver, dcqcn, admission })
     }
 }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::ser::SerializeMap as _;
 use wire::units::Nanos;
 
+use super::admission::AdmissionView;
 use super::transport::TransportStats;
 use super::workload::Progress;
 use crate::driver::Traffic;
@@ -24,6 +25,9 @@ pub struct Summary {
     /// The receiver's counters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver: Option<Counters>,
+    /// Byte-window admission in front of the sender's posts, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admission: Option<AdmissionView>,
     /// The data transport's counters.
     pub transport: Counters,
     /// The sockets' counters.
@@ -192,6 +196,8 @@ impl From<TransportStats> for Counters {
                 "Packets malformed, of strangers, or with a wrong ICRC",
                 stats.refused_packets,
             ),
+            counter("cnps_sent", "CNPs sent", stats.cnps_sent),
+            counter("cnps_received", "CNPs that came", stats.cnps_received),
         ])
     }
 }

@@ -95,7 +95,7 @@ impl Advised {
 
 impl Machine for Advised {
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
-        let from = IpAddr::V4(*arrived.from.ip());
+        let from = arrived.from.ip();
         let event = match self.sender.handle_datagram(from, arrived.octets, now) {
             Ok(Taken { subject: Subject::Address(source), rate }) => {
                 Some(Event::Advice { from, source, rate: rate.0 })

@@ -80,7 +80,7 @@ impl GatewayAgent {
 
 impl Machine for GatewayAgent {
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
-        let from = IpAddr::V4(*arrived.from.ip());
+        let from = arrived.from.ip();
         let event = match self.gateway.handle_datagram(from, arrived.octets, now) {
             Ok(Taken::NearSource { sender, rate } | Taken::Remote { sender, rate }) => {
                 Some(Event::Advice { from, source: sender, rate: rate.0 })

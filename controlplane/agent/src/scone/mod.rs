@@ -23,17 +23,13 @@ pub use gateway::GatewayAgent;
 pub use run::{RunError, Shared, Snapshot, run};
 pub use shaper::{Shaper, ShaperError};
 
-use std::net::SocketAddr;
-
 use crate::socket::Outbox;
 
 /// The one socket of an agent, at the SCONE port.
 const SOCKET: usize = 0;
 
-/// Puts a machine's datagram into the outbox. Sockets are IPv4 here: what goes elsewhere is left out.
+/// Puts a machine's datagram into the outbox. One for the other IP version is refused by the system, and counted.
 fn push(outbox: &mut Outbox, datagram: &scone::Datagram, dscp: u8) {
-    if let SocketAddr::V4(to) = datagram.to {
-        outbox
-            .push(SOCKET, to, crate::socket::tos(dscp), |octets| octets.extend_from_slice(&datagram.octets));
-    }
+    let tos = crate::socket::tos(dscp);
+    outbox.push(SOCKET, datagram.to, tos, |octets| octets.extend_from_slice(&datagram.octets));
 }

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::clock::Clock;
@@ -44,9 +44,9 @@ pub(super) fn share(shared: &Shared, snapshot: Snapshot) {
 /// # Errors
 /// [`RunError`].
 pub async fn run(
-    address: SocketAddrV4,
+    address: SocketAddr,
     machine: &mut impl Machine,
-    bound: impl FnOnce(SocketAddrV4),
+    bound: impl FnOnce(SocketAddr),
     stop: impl Future<Output = ()>,
 ) -> Result<Traffic, RunError> {
     let clock = Clock::start();

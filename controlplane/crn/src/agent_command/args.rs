@@ -16,6 +16,7 @@ use wire::units::{MbitPerSec, Micros, Nanos, Octets};
 /// What every agent of RDCC takes.
 #[derive(clap::Args)]
 #[command(next_line_help = false)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub struct Common {
     /// The topology that the host is of; values given below go before it
     #[arg(value_name = "TOPOLOGY", requires = "host")]
@@ -74,6 +75,15 @@ pub struct Common {
     /// DSCP of scheduled, unscheduled and control datagrams, as in 26,28,48
     #[arg(long, value_name = "S,U,C")]
     dscp: Option<DscpList>,
+    /// Answer marked data with CNPs, and pace what is sent by those that come (DCQCN)
+    #[arg(long)]
+    dcqcn: bool,
+    /// Where admission hears `PATH_REPORT`s [default: the topology's CREM port]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    crem_port: Option<u16>,
+    /// Where admission hears Rate Advice [default: the topology's SCONE port]
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    scone_port: Option<u16>,
     /// How data travels
     #[arg(long, value_enum, default_value = "rocev2")]
     binding: BindingName,
@@ -140,6 +150,10 @@ impl Common {
             pool_grants: self.pool_grants,
             crn_addresses: self.crn_addresses.clone(),
             dscp: self.dscp.map(|dscp| dscp.0),
+            dcqcn: self.dcqcn,
+            crem_port: self.crem_port,
+            scone_port: self.scone_port,
+            admission: None,
         }
     }
 

@@ -58,7 +58,11 @@ pub fn run(args: &Args) -> Result<()> {
 fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
     let topology = common.topology.as_deref().map(output::load).transpose()?;
     let place = topology.as_ref().zip(common.host.as_deref());
-    let settings = Settings::new(place, &common.given(), common.carrier()).into_diagnostic()?;
+    let mut given = common.given();
+    if role.sends() {
+        given.admission = Some(admission::from_environment(std::env::vars_os()).into_diagnostic()?);
+    }
+    let settings = Settings::new(place, &given, common.carrier()).into_diagnostic()?;
     let workload = if role.sends() { workload(load, place)? } else { Workload::default() };
     if role == Role::Sender && workload.to.is_empty() {
         return Err(miette!(

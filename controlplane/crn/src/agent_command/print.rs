@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::sync::{Mutex, PoisonError};
 
+use agent::rdcc::admission::DomainView;
 use agent::rdcc::summary::Counters;
 use agent::rdcc::{Event, Summary};
 use serde::Serialize;
@@ -79,6 +80,12 @@ impl Printer {
                 completion.p50, completion.p99, completion.max
             )?;
         }
+        if let Some(admission) = &summary.admission {
+            writeln!(out, "admission, {}: {}", admission.mode, listed(&admission.counters))?;
+            for domain in admission.device.iter().chain(&admission.routes) {
+                writeln!(out, "{}", told_domain(domain))?;
+            }
+        }
         let parts = [
             ("sender", summary.sender.as_ref()),
             ("receiver", summary.receiver.as_ref()),
@@ -99,6 +106,14 @@ fn listed(counters: &Counters) -> String {
     let counters = counters.0.iter().filter(|counter| counter.value > 0);
     let listed: Vec<String> = counters.map(|counter| format!("{} {}", counter.name, counter.value)).collect();
     if listed.is_empty() { "nothing".to_owned() } else { listed.join(", ") }
+}
+
+fn told_domain(domain: &DomainView) -> String {
+    let DomainView { peer, state, window, completed, deferred, avoided, .. } = domain;
+    let subject = peer.map_or_else(|| "device".to_owned(), |peer| format!("route to {peer}"));
+    format!(
+        "  {subject}: {state}, window {window}, completed {completed}, deferred {deferred}, avoided {avoided}"
+    )
 }
 
 fn told(event: &Event) -> String {
@@ -144,6 +159,15 @@ fn told(event: &Event) -> String {
             format!("{peer} sent {octets} octets beyond its credit in message {message}")
         }
         Event::BatchDone { batch, took } => format!("batch {batch} done in {took:.0} us"),
+        Event::PathState { peer, from, to, because } => {
+            let subject = peer.map_or_else(|| "the device".to_owned(), |peer| format!("the route to {peer}"));
+            format!("admission: {subject} was {from} and is {to}: {because}")
+        }
+        Event::TaskState(task) => {
+            let reason = task.reason.unwrap_or("nothing");
+            let over = if task.resolved { ", which is over" } else { "" };
+            format!("{} message {} ended {}; it saw {reason}{over}", task.peer, task.message, task.state)
+        }
         Event::Stopping => "stopping".to_owned(),
     }
 }

@@ -1,7 +1,7 @@
 //! The command line of SCONE's agents.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use controller::topology;
@@ -15,9 +15,9 @@ use crate::agent_command::args::{Time, quantity};
 /// What both agents take.
 #[derive(clap::Args)]
 pub struct Common {
-    /// This host's own IPv4 address, where advice comes to
+    /// This host's own address, where advice comes to; IPv4 or IPv6
     #[arg(long, value_name = "ADDRESS")]
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// The domain's SCONE port; there is no default
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
@@ -91,7 +91,7 @@ pub struct Gateway {
 impl Advice {
     /// The machine's parameters.
     pub fn config(&self) -> SenderConfig {
-        let own = IpAddr::V4(self.common.address);
+        let own = self.common.address;
         SenderConfig {
             elements: self.common.elements.iter().copied().collect(),
             addresses: self.sources.iter().copied().chain([own]).collect(),

@@ -5,7 +5,7 @@ mod metrics;
 mod print;
 
 use std::error::Error;
-use std::net::{IpAddr, SocketAddrV4};
+use std::net::SocketAddr;
 
 use agent::driver::Machine;
 use agent::scone::{Advised, Event, GatewayAgent, Observer, Shaper, Shared, run as run_agent};
@@ -66,9 +66,9 @@ fn drive<M: Machine, E: Error + Send + Sync + 'static>(
             tokio::spawn(http::serve(listener, move |request| metrics::answer(request, what, &shared)));
         }
         let stop = interrupted()?;
-        let bound = SocketAddrV4::new(common.address, common.port);
-        let started = |local: SocketAddrV4| {
-            let (address, port) = (IpAddr::V4(*local.ip()), local.port());
+        let bound = SocketAddr::new(common.address, common.port);
+        let started = |local: SocketAddr| {
+            let (address, port) = (local.ip(), local.port());
             print::event(json, Nanos(0), &Event::Started { address, port });
         };
         run_agent(bound, &mut machine, started, stop).await.into_diagnostic().map(|_| ())

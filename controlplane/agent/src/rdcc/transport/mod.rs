@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 
 use rdcc::receiver::{DataArrival, OpaqueArrival};
 use rdcc::sender::{Binding, SendPermit};
+use roce::WcStatus;
 use wire::rdcc::MessageId;
 use wire::units::Nanos;
 
@@ -26,6 +27,19 @@ pub enum Arrival {
     Opaque(OpaqueArrival),
 }
 
+/// A work request that is over. Those of a queue pair come in the order of posting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completed {
+    /// The receiver.
+    pub peer: Ipv4Addr,
+    /// The queue pair, by its number at the receiver.
+    pub destination_qp: u32,
+    /// The message.
+    pub message: MessageId,
+    /// How it ended.
+    pub status: WcStatus,
+}
+
 /// Counters of a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransportStats {
@@ -41,6 +55,10 @@ pub struct TransportStats {
     pub marked_octets: u64,
     /// Packets that were refused: malformed, of strangers, or with a wrong ICRC.
     pub refused_packets: u64,
+    /// CNPs sent.
+    pub cnps_sent: u64,
+    /// CNPs that came.
+    pub cnps_received: u64,
 }
 
 /// A transport of either kind.
@@ -49,6 +67,8 @@ pub struct Transport {
     kind: Kind,
     arrivals: VecDeque<Arrival>,
     failures: VecDeque<(Ipv4Addr, MessageId)>,
+    completions: VecDeque<Completed>,
+    notified: VecDeque<Ipv4Addr>,
     stats: TransportStats,
 }
 
@@ -62,6 +82,8 @@ enum Kind {
 struct Told<'a> {
     arrivals: &'a mut VecDeque<Arrival>,
     failures: &'a mut VecDeque<(Ipv4Addr, MessageId)>,
+    completions: &'a mut VecDeque<Completed>,
+    notified: &'a mut VecDeque<Ipv4Addr>,
     stats: &'a mut TransportStats,
 }
 
@@ -72,7 +94,14 @@ impl Transport {
             Carrier::RoceV2 => Kind::RoceV2(RoceV2::new(settings, source_ports)),
             Carrier::Opaque { port } => Kind::Opaque(Opaque::new(settings, port)),
         };
-        Self { kind, arrivals: VecDeque::new(), failures: VecDeque::new(), stats: TransportStats::default() }
+        Self {
+            kind,
+            arrivals: VecDeque::new(),
+            failures: VecDeque::new(),
+            completions: VecDeque::new(),
+            notified: VecDeque::new(),
+            stats: TransportStats::default(),
+        }
     }
 
     /// Begins anew with a peer: it is new, or has lost its state.
@@ -160,6 +189,16 @@ impl Transport {
         self.failures.pop_front()
     }
 
+    /// The next work request that is over; of queue pairs only.
+    pub fn poll_completion(&mut self) -> Option<Completed> {
+        self.completions.pop_front()
+    }
+
+    /// The next receiver that a CNP came from.
+    pub fn poll_notified(&mut self) -> Option<Ipv4Addr> {
+        self.notified.pop_front()
+    }
+
     /// The counters.
     pub fn stats(&self) -> TransportStats {
         match &self.kind {
@@ -169,8 +208,8 @@ impl Transport {
     }
 
     fn parts(&mut self) -> (&mut Kind, Told<'_>) {
-        let Self { kind, arrivals, failures, stats } = self;
-        (kind, Told { arrivals, failures, stats })
+        let Self { kind, arrivals, failures, completions, notified, stats } = self;
+        (kind, Told { arrivals, failures, completions, notified, stats })
     }
 }
 

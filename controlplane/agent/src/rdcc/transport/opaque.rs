@@ -124,7 +124,7 @@ impl Opaque {
     }
 
     pub(super) fn handle_datagram(&mut self, arrived: &Arrived<'_>, told: &mut Told<'_>) {
-        let from = *arrived.from.ip();
+        let IpAddr::V4(from) = arrived.from.ip() else { return };
         let Some(head) = Head::decode(arrived.octets) else {
             told.stats.refused_packets += 1;
             return;

@@ -5,18 +5,19 @@
 //! ones, so that no host is configured with numbers. They begin anew, from packet number 0, with each association.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use rdcc::receiver::DataArrival;
 use rdcc::sender::SendPermit;
-use roce::{Endpoint, QpConfig, TxContent, TxPacket, WcStatus};
+use roce::{Endpoint, QpConfig, TxContent, TxPacket, WcStatus, dcqcn};
 use wire::rdcc::MessageId;
-use wire::roce::{BTH_OCTETS, ICRC_OCTETS, UDP_PORT, icrc};
+use wire::roce::UDP_PORT;
 use wire::units::Nanos;
 
-use super::{Arrival, Told, TransportStats, fill};
+use super::{Arrival, Completed, Told, TransportStats, fill};
 use crate::rdcc::SOURCES;
 use crate::rdcc::settings::Settings;
+use crate::sealed::Seal;
 use crate::socket::{Arrived, ECT0, Outbox, tos};
 
 /// Payload sizes of an RDMA packet.
@@ -29,8 +30,6 @@ const TIMEOUT_RTTS: u64 = 8;
 const SHORTEST_TIMEOUT: Nanos = Nanos(20_000_000);
 /// So often it goes back without progress before it gives up.
 const RETRIES: u32 = 50;
-/// Octets of the IPv4 and UDP headers, which the ICRC covers.
-const HEADER_OCTETS: usize = 28;
 
 #[derive(Debug)]
 pub(super) struct RoceV2 {
@@ -39,11 +38,12 @@ pub(super) struct RoceV2 {
     mtu: u16,
     ack_dscp: u8,
     timeout: Nanos,
+    dcqcn: Option<dcqcn::Config>,
     peers: BTreeMap<Ipv4Addr, Peer>,
     /// Peers that may have packets to send, in turn.
     active: VecDeque<Ipv4Addr>,
     deadlines: BTreeSet<(Nanos, Ipv4Addr)>,
-    scratch: Vec<u8>,
+    seal: Seal,
     /// Counts of endpoints that are gone.
     gone: TransportStats,
 }
@@ -65,10 +65,11 @@ impl RoceV2 {
             mtu,
             ack_dscp: settings.dscp.control,
             timeout: Nanos(settings.receiver.base_rtt.0 * TIMEOUT_RTTS).max(SHORTEST_TIMEOUT),
+            dcqcn: settings.dcqcn,
             peers: BTreeMap::new(),
             active: VecDeque::new(),
             deadlines: BTreeSet::new(),
-            scratch: Vec::new(),
+            seal: Seal::default(),
             gone: TransportStats::default(),
         }
     }
@@ -82,6 +83,7 @@ impl RoceV2 {
                 retransmit_timeout: self.timeout,
                 retry_limit: Some(RETRIES),
                 ack_dscp: self.ack_dscp,
+                dcqcn: self.dcqcn,
                 ..QpConfig::new(
                     number(peer, unscheduled),
                     number(self.address, unscheduled),
@@ -125,15 +127,21 @@ impl RoceV2 {
     }
 
     pub(super) fn handle_datagram(&mut self, arrived: &Arrived<'_>, told: &mut Told<'_>, now: Nanos) {
-        let from = *arrived.from.ip();
-        let intact = self.is_intact(arrived);
+        let SocketAddr::V4(source) = arrived.from else { return };
+        let from = *source.ip();
+        let to = SocketAddrV4::new(self.address, UDP_PORT);
+        let intact = self.seal.is_intact(source, to, arrived.octets);
         let Some(state) = self.peers.get_mut(&from).filter(|_| intact) else {
             told.stats.refused_packets += 1;
             return;
         };
         let octets = arrived.octets;
+        let cnps = state.endpoint.stats().cnps_received;
         if state.endpoint.handle_packet(from.into(), octets, octets.len(), arrived.ce(), now).is_err() {
             told.stats.refused_packets += 1;
+        }
+        if state.endpoint.stats().cnps_received > cnps {
+            told.notified.push_back(from);
         }
         while let Some(received) = state.endpoint.poll_receive() {
             told.stats.received_packets += 1;
@@ -149,19 +157,6 @@ impl RoceV2 {
             }));
         }
         self.touched(from, told);
-    }
-
-    /// Whether the ICRC is right. The sender's socket sets the identification to 0.
-    fn is_intact(&mut self, arrived: &Arrived<'_>) -> bool {
-        let Some((packet, crc)) = arrived.octets.split_last_chunk::<ICRC_OCTETS>() else { return false };
-        if packet.len() < BTH_OCTETS {
-            return false;
-        }
-        let to = SocketAddrV4::new(self.address, UDP_PORT);
-        self.scratch.clear();
-        headers(&mut self.scratch, arrived.from, to, arrived.octets.len());
-        self.scratch.extend_from_slice(packet);
-        icrc(&self.scratch, 0).is_ok_and(|right| right == *crc)
     }
 
     pub(super) fn handle_timeout(&mut self, told: &mut Told<'_>, now: Nanos) {
@@ -198,20 +193,15 @@ impl RoceV2 {
         let unscheduled = usize::from(packet.source_port != self.source_ports[0]);
         let from = SocketAddrV4::new(self.address, packet.source_port);
         let to = SocketAddrV4::new(peer, UDP_PORT);
-        let scratch = &mut self.scratch;
-        scratch.clear();
-        headers(scratch, from, to, packet.udp_payload_octets());
-        scratch.extend_from_slice(&packet.head);
-        if let TxContent::Data { offset, .. } = packet.content {
-            fill(scratch, u64::from(offset), packet.payload_octets);
-        }
-        // Padding to a multiple of four.
-        scratch.resize(HEADER_OCTETS + packet.udp_payload_octets() - ICRC_OCTETS, 0);
-        let Ok(crc) = icrc(scratch, 0) else { return };
         let ecn = if packet.is_data() { ECT0 } else { 0 };
+        let seal = &mut self.seal;
         outbox.push(SOURCES + unscheduled, to, tos(packet.dscp) | ecn, |octets| {
-            octets.extend_from_slice(scratch.get(HEADER_OCTETS..).unwrap_or_default());
-            octets.extend_from_slice(&crc);
+            let payload = |octets: &mut Vec<u8>| {
+                if let TxContent::Data { offset, .. } = packet.content {
+                    fill(octets, u64::from(offset), packet.payload_octets);
+                }
+            };
+            seal.write((from, to), packet, payload, octets);
         });
     }
 
@@ -219,8 +209,17 @@ impl RoceV2 {
     fn touched(&mut self, peer: Ipv4Addr, told: &mut Told<'_>) {
         let Some(state) = self.peers.get_mut(&peer) else { return };
         while let Some(completion) = state.endpoint.poll_completion() {
+            let message = MessageId(completion.wr_id);
+            // The lowest bit tells the kinds apart at both ends.
+            let destination_qp = number(self.address, completion.qp & 1 == 1);
+            told.completions.push_back(Completed {
+                peer,
+                destination_qp,
+                message,
+                status: completion.status,
+            });
             if completion.status != WcStatus::Success {
-                told.failures.push_back((peer, MessageId(completion.wr_id)));
+                told.failures.push_back((peer, message));
             }
         }
         if !core::mem::replace(&mut state.active, true) {
@@ -249,6 +248,8 @@ impl RoceV2 {
         let mut sum = stats;
         sum.data_packets += self.gone.data_packets;
         sum.retransmitted_packets += self.gone.retransmitted_packets;
+        sum.cnps_sent += self.gone.cnps_sent;
+        sum.cnps_received += self.gone.cnps_received;
         self.peers.values().fold(sum, |sum, peer| added(sum, &peer.endpoint))
     }
 }
@@ -258,6 +259,8 @@ fn added(sum: TransportStats, endpoint: &Endpoint) -> TransportStats {
     TransportStats {
         data_packets: sum.data_packets + stats.data_packets,
         retransmitted_packets: sum.retransmitted_packets + stats.retransmitted_packets,
+        cnps_sent: sum.cnps_sent + stats.cnps_sent,
+        cnps_received: sum.cnps_received + stats.cnps_received,
         ..sum
     }
 }
@@ -265,18 +268,4 @@ fn added(sum: TransportStats, endpoint: &Endpoint) -> TransportStats {
 /// The number of a queue pair for the host `address`.
 fn number(address: Ipv4Addr, unscheduled: bool) -> u32 {
     ((u32::from(address) & ADDRESS_BITS) << 1) | u32::from(unscheduled)
-}
-
-/// The headers before the UDP payload as the ICRC sees them; what it doesn't cover is zero.
-fn headers(octets: &mut Vec<u8>, from: SocketAddrV4, to: SocketAddrV4, payload: usize) {
-    let udp = u16::try_from(payload + 8).unwrap_or(u16::MAX);
-    let ip = udp.saturating_add(20);
-    let [ip, udp] = [ip.to_be_bytes(), udp.to_be_bytes()];
-    // Version and length, type of service, total length, identification 0, don't fragment, TTL, UDP, checksum.
-    octets.extend_from_slice(&[0x45, 0, ip[0], ip[1], 0, 0, 0x40, 0, 0, 17, 0, 0]);
-    octets.extend_from_slice(&from.ip().octets());
-    octets.extend_from_slice(&to.ip().octets());
-    octets.extend_from_slice(&from.port().to_be_bytes());
-    octets.extend_from_slice(&to.port().to_be_bytes());
-    octets.extend_from_slice(&[udp[0], udp[1], 0, 0]);
 }

@@ -1,20 +1,24 @@
 //! The machine: sender, receiver and data transport of one host.
 
+mod events;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
-use rdcc::receiver::{ConfigError, Receiver, ReceiverEvent};
-use rdcc::sender::{MessageSpec, Sender, SenderEvent};
+use admission::reports::ControlPort;
+use rdcc::receiver::{ConfigError, Receiver};
+use rdcc::sender::{MessageSpec, Sender};
 use rdcc::{Addressee, Datagram};
-use wire::rdcc::{CongestionReport, Flags, Message, MessageId, MessageType};
+use wire::rdcc::{MessageId, MessageType};
 use wire::units::{Nanos, Octets};
 
+use super::admission::{Admission, AdmissionError};
 use super::event::{Event, Observer};
 use super::settings::{Dscp, Role, Settings};
 use super::summary::{Counters, Messages, Summary, micros};
 use super::transport::{Arrival, Transport};
 use super::workload::{MessageShape, Progress, Workload};
-use super::{CONTROL, DATA};
+use super::{CONTROL, DATA, REPORTS};
 use crate::driver::{Machine, Traffic};
 use crate::socket::{Arrived, Outbox, tos};
 
@@ -25,6 +29,8 @@ pub struct Host {
     sender: Option<Sender>,
     receiver: Option<Receiver>,
     transport: Transport,
+    /// In front of the transport's posts.
+    admission: Option<Admission>,
     progress: Progress,
     receives: bool,
     stopped: bool,
@@ -34,11 +40,22 @@ pub struct Host {
     observe: Observer,
 }
 
+/// A host that can't be.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// A receiver's parameters can't work.
+    #[error(transparent)]
+    Receiver(#[from] ConfigError),
+    /// Those of the admission can't.
+    #[error(transparent)]
+    Admission(#[from] AdmissionError),
+}
+
 impl Host {
     /// A host that has not sent anything yet.
     ///
     /// # Errors
-    /// [`ConfigError`] for a receiver's parameters that can't work.
+    /// [`HostError`] for parameters that can't work.
     pub fn new(
         settings: Settings,
         role: Role,
@@ -47,9 +64,13 @@ impl Host {
         source_ports: [u16; 2],
         observe: Observer,
         now: Nanos,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<Self, HostError> {
         let transport = Transport::new(&settings, source_ports);
-        let Settings { rdcc_port, dscp, sender, receiver, .. } = settings;
+        let Settings { address, rdcc_port, dscp, sender, receiver, admission, .. } = settings;
+        let admission = admission
+            .filter(|_| role.sends())
+            .map(|settings| Admission::new(settings, address, receiver.base_rtt, now))
+            .transpose()?;
         let receiver = role.receives().then(|| Receiver::new(receiver, seeds[1])).transpose()?;
         let workload = if role.sends() { workload } else { Workload::default() };
         let mut host = Self {
@@ -58,6 +79,7 @@ impl Host {
             sender: role.sends().then(|| Sender::new(sender, seeds[0])),
             receiver,
             transport,
+            admission,
             progress: Progress::new(workload),
             receives: role.receives(),
             stopped: false,
@@ -71,7 +93,7 @@ impl Host {
 
     fn associate(&mut self, now: Nanos) {
         for to in self.progress.receivers().to_vec() {
-            self.transport.connect(to);
+            self.connect(to, now);
             let peer = self.peer(to);
             self.number(to, peer);
             if let Some(sender) = &mut self.sender {
@@ -81,6 +103,18 @@ impl Host {
             }
         }
         self.settle(now);
+    }
+
+    /// The transport begins anew with a peer.
+    fn connect(&mut self, to: Ipv4Addr, now: Nanos) {
+        self.transport.connect(to);
+        if let Some(admission) = &mut self.admission
+            && self.progress.receivers().contains(&to)
+            && let Err(error) = admission.connected(to, now)
+        {
+            let peer = self.peer(to);
+            self.tell(now, &Event::MessageAborted { peer, message: 0, reason: error.to_string() });
+        }
     }
 
     fn peer(&self, address: Ipv4Addr) -> SocketAddr {
@@ -102,6 +136,7 @@ impl Host {
             messages: self.sender.is_some().then(|| Messages::of(&self.progress)),
             sender: self.sender.as_ref().map(|sender| sender.stats().into()),
             receiver: self.receiver.as_ref().map(|receiver| receiver.stats().into()),
+            admission: self.admission.as_ref().map(Admission::view),
             transport: self.transport.stats().into(),
             datagrams: Counters::from(Traffic::default()),
         }
@@ -154,6 +189,7 @@ impl Host {
                 }
             }
         }
+        self.settle_admission(now);
         while let Some((to, message)) = self.transport.poll_failure() {
             let peer = self.peer(to);
             if let Some(sender) = &mut self.sender {
@@ -176,108 +212,44 @@ impl Host {
         }
     }
 
-    fn receiver_event(&mut self, event: ReceiverEvent, now: Nanos) {
-        let told = match event {
-            ReceiverEvent::AssociationUp { from } => {
-                // A sender that begins has a transport that begins.
-                if let IpAddr::V4(address) = from.ip() {
-                    self.transport.connect(address);
-                }
-                Event::AssociationUp { peer: from, unscheduled_limit: None, credit_unit: None }
+    /// What the transport tells that concerns admission, and what that has to tell.
+    fn settle_admission(&mut self, now: Nanos) {
+        while let Some(completed) = self.transport.poll_completion() {
+            if let Some(admission) = &mut self.admission {
+                admission.completed(&completed, now);
             }
-            ReceiverEvent::MessageCompleted { from, message, octets, .. } => {
-                Event::MessageDone { peer: from, message: message.0, octets: Some(octets.0), took: None }
-            }
-            ReceiverEvent::MessageCancelled { from, message } => {
-                let reason = "cancelled by the sender".to_owned();
-                Event::MessageAborted { peer: from, message: message.0, reason }
-            }
-            ReceiverEvent::BeyondCredit { from, message, octets } => {
-                Event::BeyondCredit { peer: from, message: message.0, octets }
-            }
-        };
-        self.tell(now, &told);
-    }
-
-    fn sender_event(&mut self, event: SenderEvent, now: Nanos) {
-        let told = match event {
-            SenderEvent::AssociationUp { peer, unscheduled_limit, credit_unit } => Event::AssociationUp {
-                peer,
-                unscheduled_limit: Some(unscheduled_limit.0),
-                credit_unit: Some(credit_unit.0),
-            },
-            SenderEvent::AssociationLost { peer } => {
-                if let IpAddr::V4(address) = peer.ip() {
-                    self.transport.connect(address);
-                    self.number(address, peer);
-                }
-                Event::AssociationLost { peer }
-            }
-            SenderEvent::AssociationRefused { peer } => Event::AssociationFailed { peer, refused: true },
-            SenderEvent::AssociationUnanswered { peer } => Event::AssociationFailed { peer, refused: false },
-            SenderEvent::WithoutRdcc { peer, message, .. } => {
-                self.progress.without_rdcc += 1;
-                return self.message_aborted(peer, message, "the receiver doesn't answer", now);
-            }
-            SenderEvent::MessageAborted { peer, message, reason, .. } => {
-                return self.message_aborted(peer, message, &reason.to_string(), now);
-            }
-            SenderEvent::MessageRestarted { .. } => return,
-            SenderEvent::MessageDone { peer, message, at, .. } => {
-                self.bindings.remove(&(peer, message.0));
-                let Some(ended) = self.progress.ended(peer, message, true, at) else { return };
-                let took = Some(micros(ended.took));
-                let event = Event::MessageDone { peer, message: message.0, octets: Some(ended.octets), took };
-                self.tell(now, &event);
-                return self.tell_batch(ended.batch, now);
-            }
-        };
-        self.tell(now, &told);
-    }
-
-    fn message_aborted(&mut self, peer: SocketAddr, message: MessageId, reason: &str, now: Nanos) {
-        if let (Some(binding), IpAddr::V4(address)) = (self.bindings.remove(&(peer, message.0)), peer.ip()) {
-            self.transport.abandon(address, binding);
         }
-        self.progress.aborted += 1;
-        self.tell(now, &Event::MessageAborted { peer, message: message.0, reason: reason.to_owned() });
-        let ended = self.progress.ended(peer, message, false, now);
-        self.tell_batch(ended.and_then(|ended| ended.batch), now);
-    }
-
-    fn tell_batch(&mut self, batch: Option<(u32, Nanos)>, now: Nanos) {
-        if let Some((batch, took)) = batch {
-            self.tell(now, &Event::BatchDone { batch, took: micros(took) });
+        while let Some(peer) = self.transport.poll_notified() {
+            if let Some(admission) = &mut self.admission {
+                admission.notified(peer, now);
+            }
+        }
+        while let Some(event) = self.admission.as_mut().and_then(Admission::poll_event) {
+            self.tell(now, &event);
         }
     }
 
-    /// Tells of grants, statuses and reports; `heard` is for reports that came.
-    fn observe_control(&mut self, peer: SocketAddr, octets: &[u8], heard: Option<bool>, now: Nanos) {
-        let interesting =
-            [MessageType::CREDIT_GRANT, MessageType::SENDER_STATUS, MessageType::CONGESTION_REPORT];
-        if !octets.get(1).is_some_and(|&code| interesting.contains(&MessageType(code))) {
-            return;
+    /// Posts what the sender's credit allows, and admission, if there is one.
+    fn post(&mut self, now: Nanos) {
+        let Self { sender, admission, transport, dscp, .. } = self;
+        while let Some(permit) = sender.as_mut().and_then(|sender| sender.poll_send(now)) {
+            let class = usize::from(permit.class.min(7));
+            let dscp = if permit.scheduled { dscp.scheduled[class] } else { dscp.unscheduled };
+            match admission {
+                Some(admission) => admission.submit(permit, dscp),
+                None => transport.post(&permit, dscp, now),
+            }
         }
-        let Ok((header, message)) = wire::rdcc::decode(octets) else { return };
-        let event = match message {
-            Message::CreditGrant(grant) => Event::Grant {
-                peer,
-                message: grant.message_id.0,
-                limit: grant.grant_limit.0,
-                rate: grant.pacing_rate.0,
-                lifetime: grant.lifetime.0,
-                pool: header.flags.contains(Flags::POOL),
-            },
-            Message::SenderStatus(status) => Event::SenderStatus {
-                peer,
-                unused: status.unused_credit.0,
-                level: status.congestion_level,
-                suggested_rate: status.suggested_rate.0,
-            },
-            Message::CongestionReport(report) => report_event(peer, &report, heard.unwrap_or_default()),
-            _ => return,
-        };
-        self.tell(now, &event);
+        if let Some(admission) = admission {
+            admission.admit(now, |permit, dscp| transport.post(permit, dscp, now));
+        }
+    }
+
+    /// A message of ours is over.
+    fn message_over(&mut self, peer: SocketAddr, message: MessageId, done: bool) {
+        if let Some(admission) = &mut self.admission {
+            admission.message_ended(peer.ip(), message, done);
+        }
     }
 
     fn handle_control(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
@@ -297,6 +269,9 @@ impl Host {
         {
             receiver.handle_datagram(from, octets, now);
         }
+        if let Some(admission) = &mut self.admission {
+            admission.take_datagram(from.ip(), ControlPort::Rdcc, octets, now);
+        }
         if is_report {
             self.observe_control(from, octets, Some(self.reports_heard() > before), now);
         }
@@ -308,25 +283,18 @@ impl Host {
     }
 }
 
-fn report_event(from: SocketAddr, report: &CongestionReport, heard: bool) -> Event {
-    Event::Report {
-        from,
-        reporter: report.reporter_id,
-        source: SocketAddr::new(report.flow.source(), report.source_port),
-        destination: SocketAddr::new(report.flow.destination(), report.destination_port),
-        depth: report.queue_depth.0,
-        threshold: report.queue_threshold.0,
-        degree: report.congestion_degree,
-        suggested_rate: report.suggested_rate.0,
-        heard,
-    }
-}
-
 impl Machine for Host {
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
         match arrived.socket {
-            CONTROL => self.handle_control(arrived.from.into(), arrived.octets, now),
+            CONTROL => self.handle_control(arrived.from, arrived.octets, now),
             DATA => self.transport.handle_datagram(arrived, now),
+            number if number >= REPORTS => {
+                if let Some(admission) = &mut self.admission
+                    && let Some(port) = admission.port(number - REPORTS)
+                {
+                    admission.take_datagram(arrived.from.ip(), port, arrived.octets, now);
+                }
+            }
             // Nobody sends to the ports that data leaves by.
             _ => {}
         }
@@ -342,6 +310,9 @@ impl Machine for Host {
             receiver.handle_timeout(now);
         }
         self.transport.handle_timeout(now);
+        if let Some(admission) = &mut self.admission {
+            admission.handle_timeout(now);
+        }
         self.settle(now);
     }
 
@@ -351,17 +322,14 @@ impl Machine for Host {
             self.sender.as_ref().and_then(Sender::poll_timeout),
             self.receiver.as_ref().and_then(Receiver::poll_timeout),
             self.transport.poll_timeout(),
+            self.admission.as_ref().and_then(Admission::poll_timeout),
         ];
         timers.into_iter().flatten().min()
     }
 
     //= RDCC, Operational Considerations: ed7a99d6
     fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
-        while let Some(permit) = self.sender.as_mut().and_then(|sender| sender.poll_send(now)) {
-            let class = usize::from(permit.class.min(7));
-            let dscp = if permit.scheduled { self.dscp.scheduled[class] } else { self.dscp.unscheduled };
-            self.transport.post(&permit, dscp, now);
-        }
+        self.post(now);
         self.settle(now);
         while !outbox.is_full() {
             let Some(datagram) = self.control.pop_front() else { break };

@@ -1,0 +1,110 @@
+//! What stands in front of the posts: nothing at all, or a controller.
+
+use std::collections::VecDeque;
+
+use admission::{
+    Capacity, Config, Controller, DeviceId, DeviceSpec, Generation, Mode, PeerId, RouteId, RouteSpec, Ticket,
+    Verdict,
+};
+use wire::units::{Nanos, Octets};
+
+/// In front of a transport's posts.
+pub trait Gate {
+    /// Whether a slice may be posted now.
+    fn admit(&mut self, octets: u32) -> bool;
+    /// The oldest slice that is posted completed.
+    fn complete(&mut self, status: u32, now: Nanos);
+    /// The next control epoch's end; `None` for none.
+    fn next_tick(&self) -> Option<Nanos>;
+    /// Ends a control epoch.
+    fn tick(&mut self, now: Nanos);
+    /// What it was like.
+    fn says(&self) -> String;
+}
+
+/// The transport as it is where the controller isn't compiled in: the shells that are left admit everything and are empty.
+pub struct Without;
+
+impl Gate for Without {
+    #[inline]
+    fn admit(&mut self, _octets: u32) -> bool {
+        true
+    }
+
+    #[inline]
+    fn complete(&mut self, _status: u32, _now: Nanos) {}
+
+    #[inline]
+    fn next_tick(&self) -> Option<Nanos> {
+        None
+    }
+
+    #[inline]
+    fn tick(&mut self, _now: Nanos) {}
+
+    fn says(&self) -> String {
+        String::new()
+    }
+}
+
+/// The controller in one of its modes, with its default windows.
+pub struct Controlled {
+    controller: Controller,
+    device: DeviceId,
+    route: RouteId,
+    generation: Generation,
+    posted: VecDeque<Ticket>,
+    next_tick: Nanos,
+    ticks: u64,
+}
+
+const EPOCH: Nanos = Nanos(1_000_000);
+
+impl Controlled {
+    pub fn new(mode: Mode) -> Self {
+        let controller = Controller::new(Config { mode, ..Config::default() }, Capacity::default()).unwrap();
+        let device = controller.open_device(DeviceSpec::default(), Nanos(0)).unwrap();
+        let spec = RouteSpec { device, port: 1, peer: PeerId(1) };
+        let (route, generation) = controller.open_route(spec, Nanos(0)).unwrap();
+        let posted = VecDeque::new();
+        Self { controller, device, route, generation, posted, next_tick: EPOCH, ticks: 0 }
+    }
+}
+
+impl Gate for Controlled {
+    #[inline]
+    fn admit(&mut self, octets: u32) -> bool {
+        match self.controller.try_acquire(self.route, self.generation, Octets(octets.into())) {
+            Verdict::Admit(permit) => {
+                self.posted.push_back(permit.detach());
+                true
+            }
+            Verdict::Defer(_) | Verdict::Avoid(_) => false,
+        }
+    }
+
+    #[inline]
+    fn complete(&mut self, status: u32, now: Nanos) {
+        if let Some(ticket) = self.posted.pop_front() {
+            let _ = self.controller.attach(ticket).complete(status, 0, now);
+        }
+    }
+
+    fn next_tick(&self) -> Option<Nanos> {
+        // A controller that is off has nothing to compute.
+        (self.controller.mode() != Mode::Off).then_some(self.next_tick)
+    }
+
+    fn tick(&mut self, now: Nanos) {
+        self.controller.polled(self.device);
+        self.controller.tick(now);
+        self.next_tick = now + EPOCH;
+        self.ticks += 1;
+    }
+
+    fn says(&self) -> String {
+        let route = self.controller.route_snapshot(self.route).unwrap();
+        let window = route.window.0 >> 10;
+        format!("{}, window {window} KiB, deferred {}, {} epochs", route.state, route.deferred, self.ticks)
+    }
+}
