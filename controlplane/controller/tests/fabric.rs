@@ -268,6 +268,22 @@ fn marked_flows_are_known_all_along_their_way_marked_at_its_start_and_unmarked_a
     assert_eq!(diff::changes(&after, &before.entities).len(), 2);
 }
 
+/// Marks from outside are taken off where they enter the domain; a switch does so for the flows that it knows.
+#[test]
+fn a_switch_at_the_boundary_knows_all_marks() {
+    let aside = TEXT
+        .replace("hosts:\n", "  l3: { target: soft, device_id: 4, reporter_id: 4, address: 10.255.0.4 }\nhosts:\n  c: { address: 10.0.3.1 }\n")
+        + "  - { endpoints: [\"l3:1\", c] }\n  - { endpoints: [\"l3:2\", \"sp:4\"] }\n"
+        + MARKING;
+    assert!(of(&parse(&aside), "l3", "marking_flow").is_empty(), "on no flow's way");
+    let boundary =
+        aside.replace("address: 10.255.0.4 }", "address: 10.255.0.4, ports: { 1: { trust: boundary } } }");
+    let flows = of(&parse(&boundary), "l3", "marking_flow");
+    assert_eq!(flows.len(), 2, "{flows:?}");
+    assert!(flows.keys().all(|key| key.contains("flow_mon_id") && !key.contains("src_addr")), "{flows:?}");
+    assert!(of(&parse(&boundary), "l3", "marking_edge").is_empty());
+}
+
 #[test]
 fn marking_that_could_not_work_is_refused() {
     let text = TEXT.to_owned() + MARKING;

@@ -1,9 +1,9 @@
 //! Entries of Alternate Marking: every switch on a flow's way knows it by its mark; the first puts the mark on, the last
-//! takes it off.
+//! takes it off. So does every switch at the domain's boundary, where marks aren't believed.
 
 use crate::pipeline::generated::constants::{EDGE_INSERT, EDGE_REMOVE};
 use crate::pipeline::generated::{actions, tables};
-use crate::topology::{Fabric, Host, MarkedFlow, Origin, Topology, mapped};
+use crate::topology::{Fabric, Host, MarkedFlow, Origin, Topology, Trust, mapped};
 
 use super::builder::{Act, Builder, Match};
 use super::{DesiredError, Sourced};
@@ -22,7 +22,7 @@ pub(super) fn entries(
         let (Some(from), Some(to)) = (topology.hosts.get(&flow.from), topology.hosts.get(&flow.to)) else {
             continue;
         };
-        if !on_the_way(&fabric, switch, from, to) {
+        if !on_the_way(&fabric, switch, from, to) && !at_the_boundary(topology, switch) {
             continue;
         }
         let number = u64::try_from(index).unwrap_or(u64::MAX);
@@ -66,6 +66,13 @@ pub(super) fn entries(
         all.extend(of_flow.into_iter().map(|entity| (entity, Origin::MarkedFlow(index))));
     }
     Ok(all)
+}
+
+/// Whether packets from outside the domain enter at a switch. There it knows all flows by their marks, since it takes those off that
+/// come from outside: another switch would believe them.
+fn at_the_boundary(topology: &Topology, switch: &str) -> bool {
+    let options = topology.switches.get(switch).map(|switch| switch.port_options.values());
+    options.into_iter().flatten().any(|options| options.trust == Trust::Boundary)
 }
 
 /// Whether some shortest path between two hosts goes over a switch.
