@@ -1,5 +1,5 @@
 //! The degree at the edges of its ranges, from both sides. Every edge of eight profiles, which no burst can reach, stands in
-//! `tests/tables.rs`.
+//! `tests/tables`.
 
 use super::bed::SLOW;
 use super::{Bed, Story, TO_SENDER};

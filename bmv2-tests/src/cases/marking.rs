@@ -90,7 +90,7 @@ fn colours() -> Case {
 }
 
 /// Delay-marked packets that wait for more than 32,768 us: bin 15. One without the delay flag isn't binned. Every bin's
-/// edges stand in `tests/tables.rs`.
+/// edges stand in `tests/tables`.
 fn delay() -> Case {
     let marked = |delay| Data { dst: 2, ..with(Mark::hop_by_hop(FIRST, true, delay)) };
     let sent = [marked(true), marked(false), marked(true)];
