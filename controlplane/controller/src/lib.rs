@@ -12,6 +12,7 @@ pub mod desired;
 pub mod diff;
 pub mod keeper;
 pub mod machine;
+pub mod marking;
 pub mod pipeline;
 pub mod plan;
 pub mod report_size;

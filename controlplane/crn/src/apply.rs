@@ -124,7 +124,9 @@ fn collect(controller: &mut Controller, results: &mut BTreeMap<String, Came>) {
             ControllerEvent::Failed { switch, .. } => {
                 results.insert(switch, Came::Failed);
             }
-            ControllerEvent::Counters { .. } | ControllerEvent::PacketIn { .. } => {}
+            ControllerEvent::Counters { .. }
+            | ControllerEvent::Read { .. }
+            | ControllerEvent::PacketIn { .. } => {}
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `crn controller`: stays, and keeps the switches as the file says.
 
+mod collector;
 mod http;
 mod metrics;
 
@@ -21,6 +22,7 @@ use wire::units::Nanos;
 use crate::output::complain_as_is;
 use crate::switches::{self, Election, Reached, Selection, Site};
 use crate::{bmv2_queues, output, plan};
+use collector::Collecting;
 use metrics::Metrics;
 
 /// Arguments of `crn controller`.
@@ -110,9 +112,11 @@ pub fn run(args: &Args) -> Result<()> {
             tokio::spawn(crate::http::serve(listener, answer));
         }
         let file = Settled::new(content.unwrap_or_default());
+        let collecting = Collecting::new(&topology, Arc::clone(&metrics), Nanos(0));
         let mut daemon = Daemon {
             args,
             topology,
+            collecting,
             reached,
             keeper,
             file,
@@ -148,6 +152,7 @@ struct Daemon<'a> {
     topology: Topology,
     reached: BTreeMap<String, Reached>,
     keeper: Keeper,
+    collecting: Collecting,
     file: Settled,
     clients: BTreeMap<String, GrpcClient>,
     /// Switches that have been told of as ready.
@@ -174,10 +179,11 @@ impl Daemon<'_> {
             pump(&mut self.keeper.controller, &mut self.clients, now);
             while let Some(event) = self.keeper.controller.poll_event() {
                 self.keeper.heard(&event, now);
+                self.collecting.heard(&event, &self.keeper.controller, now);
                 self.tell(&event);
             }
             self.note_states();
-            let due = self.keeper.poll_timeout();
+            let due = self.keeper.poll_timeout().into_iter().chain(self.collecting.poll_timeout()).min();
             tokio::select! {
                 (switch, event) = next_event(&mut self.clients) => {
                     let now = self.now();
@@ -186,6 +192,7 @@ impl Daemon<'_> {
                 () = until(self.start, due) => {
                     let now = self.now();
                     self.keeper.handle_timeout(now);
+                    self.collecting.handle_timeout(&mut self.keeper.controller, now);
                 }
                 _ = look.tick() => self.look(),
                 () = &mut interrupt => {
@@ -246,6 +253,7 @@ impl Daemon<'_> {
         }
         self.reached = reached;
         self.connect();
+        self.collecting = Collecting::new(&topology, Arc::clone(&self.metrics), now);
         self.topology = topology;
         self.lock().refused = None;
         self.metrics.loaded(true);
@@ -300,7 +308,7 @@ impl Daemon<'_> {
                 }
             }
             ControllerEvent::Counters { switch, cells } => self.metrics.counters(switch, cells),
-            ControllerEvent::PacketIn { .. } => {}
+            ControllerEvent::Read { .. } | ControllerEvent::PacketIn { .. } => {}
         }
     }
 

@@ -76,7 +76,7 @@ fn at_the_boundary(topology: &Topology, switch: &str) -> bool {
 }
 
 /// Whether some shortest path between two hosts goes over a switch.
-fn on_the_way(fabric: &Fabric<'_>, switch: &str, from: &Host, to: &Host) -> bool {
+pub(crate) fn on_the_way(fabric: &Fabric<'_>, switch: &str, from: &Host, to: &Host) -> bool {
     let (here, there) = (from.attachment.switch.as_str(), to.attachment.switch.as_str());
     let hops = |from: &str, to: &str| Some(fabric.distance(from, &fabric.distances(to)?)?.0);
     match (hops(here, switch), hops(switch, there), hops(here, there)) {

@@ -20,6 +20,7 @@ use builder::{Act, Builder, Match};
 
 pub use degree::{DegreeRange, degree, degree_ranges};
 pub use fair_share::{EXACT_FLOWS, ShareRange, share_ranges};
+pub(crate) use marking::on_the_way;
 pub use profiles::{MAX_PROFILES, ProfileNumber};
 pub use routes::{Group, groups};
 

@@ -39,7 +39,7 @@ pub use failure::{Failure, Remains};
 pub use pump::{next_event, pump, settle};
 pub use switch::State;
 
-use switch::{Outcome, SwitchMachine};
+use switch::{Beside, Outcome, SwitchMachine};
 use together::Together;
 
 /// What a controller has to tell.
@@ -74,6 +74,14 @@ pub enum ControllerEvent {
         switch: String,
         /// Cells that aren't zero.
         cells: Vec<CounterCell>,
+    },
+    /// What was asked for with [`Controller::read_cells`]. None comes for a switch that fails meanwhile:
+    /// [`ControllerEvent::Failed`] says so.
+    Read {
+        /// Of which switch.
+        switch: String,
+        /// What it answers.
+        entities: Result<Vec<p4runtime::p4::v1::Entity>, RequestError>,
     },
     /// A packet for the controller.
     PacketIn {
@@ -214,8 +222,8 @@ impl Controller {
         let Some(machine) = self.switches.get_mut(switch) else { return };
         match event {
             Event::Reply { id, result } => {
-                if machine.counter_reads.remove(&id) {
-                    self.counters_read(switch, result);
+                if let Some(beside) = machine.beside.remove(&id) {
+                    self.beside_read(switch, beside, result);
                 } else if machine.awaiting == Some(id) {
                     machine.awaiting = None;
                     self.replied(switch, result);
@@ -263,12 +271,37 @@ impl Controller {
         if self.state(switch) != Some(State::Ready) {
             return;
         }
+        let entities = counters::read_request(&self.pipelines.of(switch).index);
+        self.ask_beside(switch, Beside::Counters, entities);
+    }
+
+    /// Asks a switch for these entities; [`ControllerEvent::Read`] brings what it answers. False, and nothing happens, if there
+    /// is no such switch or it doesn't run our program as far as is known.
+    pub fn read_cells(
+        &mut self,
+        switch: &str,
+        entities: Vec<p4runtime::p4::v1::Entity>,
+        _now: Nanos,
+    ) -> bool {
+        // While it is only being looked at, its counters stand.
+        let open = matches!(self.state(switch), Some(State::Ready | State::AskingProgram | State::Reading));
+        if open {
+            self.ask_beside(switch, Beside::Cells, entities);
+        }
+        open
+    }
+
+    /// The program that a switch should run.
+    pub fn pipeline(&self, switch: &str) -> &Arc<crate::pipeline::Pipeline> {
+        self.pipelines.of(switch)
+    }
+
+    fn ask_beside(&mut self, switch: &str, beside: Beside, entities: Vec<p4runtime::p4::v1::Entity>) {
         let id = self.fresh_id();
         if let Some(machine) = self.switches.get_mut(switch) {
-            machine.counter_reads.insert(id);
+            machine.beside.insert(id, beside);
+            self.requests.push_back((switch.to_owned(), id, Request::Read(entities)));
         }
-        let request = Request::Read(counters::read_request(&self.pipelines.of(switch).index));
-        self.requests.push_back((switch.to_owned(), id, request));
     }
 
     /// How far a switch is; `None` if there is no such switch.
@@ -314,8 +347,21 @@ impl Controller {
         self.release();
     }
 
-    fn counters_read(&mut self, switch: &str, result: Result<crate::client::Reply, RequestError>) {
+    fn beside_read(
+        &mut self,
+        switch: &str,
+        beside: Beside,
+        result: Result<crate::client::Reply, RequestError>,
+    ) {
         match result {
+            result if beside == Beside::Cells => {
+                let entities = match result {
+                    Ok(crate::client::Reply::Entities(entities)) => Ok(entities),
+                    Ok(_) => Ok(Vec::new()),
+                    Err(error) => Err(error),
+                };
+                self.events.push_back(ControllerEvent::Read { switch: switch.to_owned(), entities });
+            }
             Ok(crate::client::Reply::Entities(entities)) => {
                 let cells = cells(&entities, &self.pipelines.of(switch).index);
                 self.events.push_back(ControllerEvent::Counters { switch: switch.to_owned(), cells });

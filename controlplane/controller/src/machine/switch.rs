@@ -1,6 +1,6 @@
 //! How far one switch is, and what comes next.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -86,6 +86,15 @@ pub(super) enum Outcome {
     Unexpected,
 }
 
+/// What a read is for that moves no state on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// [`super::Controller::read_counters`].
+    Counters,
+    /// [`super::Controller::read_cells`].
+    Cells,
+}
+
 /// One switch.
 #[derive(Debug)]
 pub(super) struct SwitchMachine {
@@ -95,7 +104,8 @@ pub(super) struct SwitchMachine {
     pub pipeline: Arc<Pipeline>,
     /// The request whose reply moves the state on.
     pub awaiting: Option<RequestId>,
-    pub counter_reads: BTreeSet<RequestId>,
+    /// Reads beside that, and what they are for.
+    pub beside: BTreeMap<RequestId, Beside>,
     /// The program was pushed since the start.
     pub pushed: bool,
     /// Changes written since the start.
@@ -121,7 +131,7 @@ impl SwitchMachine {
             desired,
             pipeline,
             awaiting: None,
-            counter_reads: BTreeSet::new(),
+            beside: BTreeMap::new(),
             pushed: false,
             written: 0,
             before: Vec::new(),
@@ -143,7 +153,7 @@ impl SwitchMachine {
         self.changes = Vec::new();
         self.stale = false;
         if state != State::Ready {
-            self.counter_reads.clear();
+            self.beside.clear();
         }
     }
 

@@ -240,7 +240,13 @@ impl Csf {
             return;
         }
         let qp = report.destination_qp();
-        let keys = [FlowKey::requests(report.flow, qp), FlowKey::responses(report.flow, qp)];
+        let keys = if qp == 0 {
+            // Ours: queue pair 0 carries no data; the report is about all flows between the two addresses.
+            let all = |label| FlowKey { addresses: report.flow, label };
+            self.flows.range(all(0)..=all(u32::MAX)).map(|(key, _)| *key).collect()
+        } else {
+            vec![FlowKey::requests(report.flow, qp), FlowKey::responses(report.flow, qp)]
+        };
         let mut used = false;
         for key in keys {
             used |= self.with(key, now, out, |flow, ctx| flow.path_report(report, ctx)).is_some();
@@ -257,6 +263,13 @@ impl Csf {
     pub fn close(&mut self, key: FlowKey, now: Nanos, out: &mut impl Transmit) {
         self.with(key, now, out, |flow, ctx| flow.close(CloseReason::NORMAL, ctx));
         self.remove(key);
+    }
+
+    /// Ends the protection of all flows.
+    pub fn end(&mut self, now: Nanos, out: &mut impl Transmit) {
+        while let Some(key) = self.flows.keys().next().copied() {
+            self.close(key, now, out);
+        }
     }
 
     fn remove(&mut self, key: FlowKey) {

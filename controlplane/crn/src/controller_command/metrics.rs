@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use controller::machine::{CounterCell, State};
+use controller::marking::{Measured, Place};
 use controller::pipeline::generated::counters;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -31,6 +32,42 @@ struct Cell {
     of: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Flow {
+    flow: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Point {
+    flow: String,
+    switch: String,
+    place: &'static str,
+}
+
+/// What the collector of Alternate Marking measured.
+#[derive(Debug, Default)]
+struct Marking {
+    packets: Family<Flow, Counter>,
+    missing: Family<Flow, Gauge>,
+    sent: Family<Flow, Counter>,
+    failed: Family<Flow, Counter>,
+    lost: Family<Point, Counter>,
+}
+
+impl Marking {
+    fn register(&self, registry: &mut Registry) {
+        let packets = self.packets.clone();
+        registry.register("marked_packets", "Packets of closed marking periods, by flow", packets);
+        let lost = self.lost.clone();
+        registry.register("marked_packets_lost", "Of these, packets lost, by where", lost);
+        let missing = self.missing.clone();
+        registry.register("marking_switches_missing", "Switches that the last period lacks", missing);
+        registry.register("marking_reports_sent", "Path reports sent to senders", self.sent.clone());
+        let failed = self.failed.clone();
+        registry.register("marking_reports_failed", "Path reports that couldn't be sent", failed);
+    }
+}
+
 type Cells = Family<Cell, Counter>;
 
 /// The switches' own counters that are passed on: name, and what it counts.
@@ -55,6 +92,7 @@ pub struct Metrics {
     loads: Family<Outcome, Counter>,
     refused: Gauge,
     cells: Vec<(&'static str, Cells, Cells)>,
+    marking: Marking,
 }
 
 impl Metrics {
@@ -81,7 +119,10 @@ impl Metrics {
             registry.register(format!("{name}_octets"), format!("{help}: their octets"), octets.clone());
             (name, packets, octets)
         });
-        Metrics { registry, ready, primary, written, pushes, failures, loads, refused, cells: cells.to_vec() }
+        let marking = Marking::default();
+        marking.register(&mut registry);
+        let cells = cells.to_vec();
+        Metrics { registry, ready, primary, written, pushes, failures, loads, refused, cells, marking }
     }
 
     /// A switch holds what it should.
@@ -135,6 +176,28 @@ impl Metrics {
             store(packets, cell.packets);
             store(octets, cell.octets);
         }
+    }
+
+    /// A marking period was measured.
+    pub fn measured(&self, measured: &Measured) {
+        let flow = Flow { flow: measured.flow.clone() };
+        self.marking.packets.get_or_create(&flow).inc_by(measured.packets);
+        let missing = i64::try_from(measured.missing.len()).unwrap_or(i64::MAX);
+        self.marking.missing.get_or_create(&flow).set(missing);
+        for hop in &measured.hops {
+            let place = match hop.place {
+                Place::Link => "link",
+                Place::Switch => "switch",
+            };
+            let point = Point { flow: measured.flow.clone(), switch: hop.switch.clone(), place };
+            self.marking.lost.get_or_create(&point).inc_by(hop.entry.lost.into());
+        }
+    }
+
+    /// A path report was sent, or not.
+    pub fn reported(&self, flow: &str, sent: bool) {
+        let family = if sent { &self.marking.sent } else { &self.marking.failed };
+        family.get_or_create(&Flow { flow: flow.to_owned() }).inc();
     }
 
     /// All of them in `OpenMetrics` text.

@@ -56,6 +56,8 @@ pub fn stderr(output: &Output) -> &str {
 pub struct Served {
     runtime: Option<tokio::runtime::Runtime>,
     pub addresses: BTreeMap<String, String>,
+    /// The switches behind the servers.
+    pub switches: BTreeMap<String, Arc<Mutex<Runtime>>>,
     table: Option<u32>,
 }
 
@@ -71,7 +73,8 @@ impl Served {
     }
 
     fn start(name: &str, table: Option<u32>) -> Served {
-        let mut served = Served { runtime: None, addresses: BTreeMap::new(), table };
+        let mut served =
+            Served { runtime: None, addresses: BTreeMap::new(), switches: BTreeMap::new(), table };
         served.restart(name);
         served
     }
@@ -90,6 +93,7 @@ impl Served {
         let topology = controller::topology::load(&topology(name)).unwrap();
         for (name, switch) in &topology.switches {
             let switch = Arc::new(Mutex::new(Runtime::new(switch.device_id, SwitchConfig::default())));
+            self.switches.insert(name.clone(), Arc::clone(&switch));
             let service = Refusing { inner: Server::new(switch), table: self.table };
             let wanted = self.addresses.get(name).map_or("127.0.0.1:0", String::as_str).to_owned();
             // The sockets of the one before may take a moment to go.

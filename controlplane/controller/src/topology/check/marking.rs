@@ -1,6 +1,7 @@
 //! Flows that are counted by Alternate Marking.
 
 use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::super::decode::{Located, Problems};
 use super::super::fabric::Fabric;
@@ -38,7 +39,7 @@ pub(super) fn check(
         }
         checked.extend(flow(raw, flow_mon_id, nodes, fabric, problems));
     }
-    Some(Marking { period_log2: period?, flows: checked })
+    Some(Marking { period_log2: period?, collector: collector(raw, problems), flows: checked })
 }
 
 /// The exponent of a period; switches shift time by it.
@@ -56,6 +57,22 @@ fn period(given: &Located<Time>, problems: &mut Problems) -> Option<u8> {
             .hint(format!("near it: {below} or {above}")),
     );
     None
+}
+
+/// Reports are about IPv6 flows and go to IPv6 addresses.
+fn collector(raw: &raw::Marking, problems: &mut Problems) -> Option<Ipv6Addr> {
+    let given = raw.collector.as_ref()?;
+    match given.value.0 {
+        IpAddr::V6(address) => Some(address),
+        IpAddr::V4(address) => {
+            problems.push(
+                Problem::error("topology::family", format!("the collector's address {address} is of IPv4"))
+                    .at(given.span, "its reports are about IPv6 flows")
+                    .hint("give an IPv6 address of the machine that runs `crn controller`"),
+            );
+            None
+        }
+    }
 }
 
 fn twice(what: &str, value: &str, span: Span, seen: &mut HashMap<String, Span>, problems: &mut Problems) {
@@ -135,6 +152,7 @@ fn flow(
         protocol: raw.protocol.as_ref().map(|protocol| protocol.value.0),
         source_port: port(&raw.source_port),
         destination_port: port(&raw.destination_port),
+        queue_pair: raw.queue_pair.as_ref().and_then(|pair| u32::try_from(pair.value.0).ok()),
     })
 }
 

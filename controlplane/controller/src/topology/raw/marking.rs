@@ -3,7 +3,7 @@
 use crate::topology::decode::{Int, Located};
 use crate::topology::quantity::Time;
 use crate::topology::shape::mapping;
-use crate::topology::values::Protocol;
+use crate::topology::values::{Address, Protocol};
 
 mapping! {
     /// Flows that are counted by Alternate Marking (RFC 9341, RFC 9343): marked where they enter the fabric, counted on
@@ -14,6 +14,11 @@ mapping! {
             period: Located<Time> = "1048576us";
             /// The flows, at most 1024.
             flows: Located<Vec<MarkedFlow>> = "[{ name: f1, from: h1, to: h2 }]";
+        }
+        optional {
+            /// IPv6 address of the controller, from which it sends what it measured; default: the system's choice. Senders
+            /// believe only addresses that they are told of.
+            collector: Located<Address>;
         }
     }
 }
@@ -38,6 +43,8 @@ mapping! {
             source_port: Located<Int<0, 65535>>;
             /// UDP or TCP destination port; default any.
             destination_port: Located<Int<0, 65535>>;
+            /// The destination queue pair, if all packets of the flow are of one; default: the reports are about all.
+            queue_pair: Located<Int<1, 0xff_ffff>>;
         }
     }
 }
