@@ -8,6 +8,9 @@
 //! | [`socket`] | UDP sockets that take and give many datagrams a system call, with DSCP and ECN |
 //! | [`timer`] | deadlines finer than a millisecond |
 //! | [`clock`] | the machines' time: nanoseconds since the agent began |
+//! | [`entropy`] | seeds for the machines' randomness |
+//! | [`link`] | network interfaces: `AF_PACKET` sockets that take and give many frames a system call |
+//! | [`crem`] | CREM's gateway between two interfaces |
 //! | [`rdcc`] | the agent of RDCC: sender, receiver or both, over software `RoCEv2` or an opaque transport |
 //! | [`sealed`] | `RoCEv2` packets with their ICRC, as UDP sockets carry them |
 //! | [`scone`] | the agents of SCONE: a host that takes rate advice, and a gateway between data centers |
@@ -19,7 +22,10 @@
 //! drops what doesn't fit its buffers.
 
 pub mod clock;
+pub mod crem;
 pub mod driver;
+pub mod entropy;
+pub mod link;
 pub mod rdcc;
 pub mod scone;
 pub mod sealed;

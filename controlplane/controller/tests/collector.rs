@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, reason = "clippy knows test functions, not the helpers beside them")]
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::IpAddr;
 
 use controller::marking::{Collector, FlowCounts, Measured, Place, Reading};
@@ -35,15 +36,16 @@ marking:
     for (number, name) in
         (1..).zip(["l1", "l2"].into_iter().map(str::to_owned).chain((1..=spines).map(|n| format!("s{n}"))))
     {
-        switches += &format!(
-            "  {name}: {{ target: soft, device_id: {number}, reporter_id: {}, address: 10.255.0.{number} }}\n",
+        let _ = writeln!(
+            switches,
+            "  {name}: {{ target: soft, device_id: {number}, reporter_id: {}, address: 10.255.0.{number} }}",
             number * 11
         );
     }
     for spine in 1..=spines {
         let port = spine + 1;
-        links += &format!("  - {{ endpoints: [\"l1:{port}\", \"s{spine}:1\"] }}\n");
-        links += &format!("  - {{ endpoints: [\"s{spine}:2\", \"l2:{port}\"] }}\n");
+        let _ = writeln!(links, "  - {{ endpoints: [\"l1:{port}\", \"s{spine}:1\"] }}");
+        let _ = writeln!(links, "  - {{ endpoints: [\"s{spine}:2\", \"l2:{port}\"] }}");
     }
     topology::parse("t.yaml", &(text + &switches + &links))
         .unwrap_or_else(|errors| panic!("{}", errors.render(100, false)))

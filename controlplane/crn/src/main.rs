@@ -6,6 +6,7 @@ mod agent_command;
 mod apply;
 mod bmv2_queues;
 mod controller_command;
+mod crem_agent;
 mod decode;
 mod graph;
 mod http;

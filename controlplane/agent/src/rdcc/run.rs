@@ -1,7 +1,7 @@
 //! An agent from its sockets to its figures.
 
 use std::future::Future;
-use std::io::{self, Read as _};
+use std::io;
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +15,7 @@ use super::summary::Summary;
 use super::workload::Workload;
 use crate::clock::Clock;
 use crate::driver::{self, Machine};
+use crate::entropy;
 use crate::socket::{Arrived, Outbox, Socket, SocketError};
 
 /// An agent that can't start, or can't go on.
@@ -61,7 +62,7 @@ pub async fn run(
         }
     }
     let source_ports = [sockets[2].local().port(), sockets[3].local().port()];
-    let seeds = [seed()?, seed()?];
+    let seeds = [entropy::seed()?, entropy::seed()?];
     // RDCC, Association Establishment: a receiver without its old state has another Epoch, by all odds.
     settings.receiver.epoch = Epoch(u16::from_be_bytes([seeds[0][0], seeds[1][0]]) | 1);
     observe(
@@ -80,13 +81,6 @@ pub async fn run(
     summary.datagrams = traffic.into();
     *sharing.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(summary.clone());
     Ok(summary)
-}
-
-/// From the system's secure source (RDCC, Association Establishment: the nonce).
-fn seed() -> io::Result<[u8; 32]> {
-    let mut seed = [0; 32];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut seed)?;
-    Ok(seed)
 }
 
 /// A host that lets others see its counters.

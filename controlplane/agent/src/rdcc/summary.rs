@@ -100,11 +100,11 @@ impl Serialize for Counters {
     }
 }
 
-const fn counter(name: &'static str, help: &'static str, value: u64) -> Counter {
+pub(crate) const fn counter(name: &'static str, help: &'static str, value: u64) -> Counter {
     Counter { name, help, value, gauge: false }
 }
 
-const fn gauge(name: &'static str, help: &'static str, value: u64) -> Counter {
+pub(crate) const fn gauge(name: &'static str, help: &'static str, value: u64) -> Counter {
     Counter { name, help, value, gauge: true }
 }
 
@@ -236,7 +236,7 @@ impl Messages {
 }
 
 /// Microseconds with their fraction.
-pub(super) fn micros(nanos: Nanos) -> f64 {
+pub(crate) fn micros(nanos: Nanos) -> f64 {
     nanos.0 as f64 / 1000.0
 }
 

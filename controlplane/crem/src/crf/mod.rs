@@ -176,6 +176,21 @@ impl Crf {
         self.with(key, now, out, |flow, ctx| flow.acknowledge_hello(ctx));
     }
 
+    /// Whether a flow has this id, and messages about it come from `from`.
+    pub fn knows(&self, from: SocketAddr, id: FlowId) -> bool {
+        let flow = self.by_id.get(&id).and_then(|key| self.flows.get(key));
+        flow.is_some_and(|flow| flow.peer == from)
+    }
+
+    /// Ends all flows: the other sides are told, what was held is delivered.
+    pub fn end(&mut self, now: Nanos, out: &mut impl Deliver) {
+        while let Some(key) = self.flows.keys().next().copied() {
+            let close = Message::Close(Close { reason: CloseReason::NORMAL });
+            self.with(key, now, out, |flow, ctx| flow.send(&close, Flags::NONE, ctx));
+            self.remove(key, now, out);
+        }
+    }
+
     /// Forgets a flow; what was held is delivered.
     fn remove(&mut self, key: FlowKey, now: Nanos, out: &mut impl Deliver) {
         self.with(key, now, out, Flow::flush);

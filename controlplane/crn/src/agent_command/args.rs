@@ -171,7 +171,7 @@ impl Common {
 pub struct Rate(MbitPerSec);
 /// A size with its unit.
 #[derive(Clone, Copy, Debug)]
-pub struct Size(Octets);
+pub struct Size(pub Octets);
 /// A duration with its unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Time(pub Nanos);

@@ -92,7 +92,8 @@ fn register_domains(registry: &mut Registry, admission: &AdmissionView) {
     registry.register("state", "1 for the state that the domain is in", states);
 }
 
-fn register(registry: &mut Registry, counters: Option<&Counters>) {
+/// Puts counters into a registry.
+pub fn register(registry: &mut Registry, counters: Option<&Counters>) {
     for counter in counters.into_iter().flat_map(|counters| &counters.0) {
         if counter.gauge {
             let value = i64::try_from(counter.value).unwrap_or(i64::MAX);

@@ -1,7 +1,7 @@
 //! `crn agent`: an endpoint of one host, on real sockets.
 
 pub mod args;
-mod metrics;
+pub mod metrics;
 pub mod print;
 
 use std::sync::{Arc, Mutex};
@@ -12,6 +12,7 @@ use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result, miette};
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::crem_agent::{self, Crem};
 use crate::{http, output, scone_agent};
 use args::{Common, Load};
 use print::Printer;
@@ -43,6 +44,8 @@ enum Agent {
     },
     #[command(flatten)]
     Scone(scone_agent::Agent),
+    /// Stand between two interfaces: protect the RoCEv2 packets that leave, restore those that arrive; ends on an interrupt
+    Crem(Box<Crem>),
 }
 
 /// Runs the command.
@@ -52,6 +55,7 @@ pub fn run(args: &Args) -> Result<()> {
         Agent::RdccSender { common, load } => host(common, Role::Sender, load),
         Agent::Rdcc { common, load } => host(common, Role::Both, load),
         Agent::Scone(agent) => scone_agent::run(agent),
+        Agent::Crem(gateway) => crem_agent::run(gateway),
     }
 }
 

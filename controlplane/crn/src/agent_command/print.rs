@@ -102,7 +102,7 @@ impl Printer {
 }
 
 /// The counters that aren't zero.
-fn listed(counters: &Counters) -> String {
+pub fn listed(counters: &Counters) -> String {
     let counters = counters.0.iter().filter(|counter| counter.value > 0);
     let listed: Vec<String> = counters.map(|counter| format!("{} {}", counter.name, counter.value)).collect();
     if listed.is_empty() { "nothing".to_owned() } else { listed.join(", ") }

@@ -7,7 +7,6 @@ mod files;
 mod links;
 mod plane;
 mod ports;
-mod socket;
 mod statistics;
 mod tls;
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use agent::link::{BATCH, Buffers};
 use miette::{IntoDiagnostic as _, Result};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -18,7 +19,6 @@ use softswitch::server::Server;
 use softswitch::{Packet, Switch};
 
 use super::ports::Port;
-use super::socket::{BATCH, Buffers};
 
 /// Digests and idle entries are looked for so often, if nothing else happens.
 const TICK: Duration = Duration::from_millis(10);

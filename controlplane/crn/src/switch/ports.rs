@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use miette::{Result, miette};
+use agent::link::{BATCH, Buffers, Link};
+use miette::{IntoDiagnostic as _, Result, miette};
 use nix::errno::Errno;
 
 use super::args::Interface;
 use super::files::{Recording, Source};
-use super::socket::{BATCH, Buffers, Socket};
 
 /// Batches taken from one interface before the others have their turn.
 const BATCHES_PER_TURN: usize = 4;
@@ -28,7 +28,7 @@ pub struct Passed {
 }
 
 enum Way {
-    Interface { socket: Socket, recordings: Option<[Recording; 2]> },
+    Interface { socket: Link, recordings: Option<[Recording; 2]> },
     Files { source: Source, sink: Recording },
 }
 
@@ -48,7 +48,7 @@ pub struct Port {
 impl Port {
     /// A port on an interface, recorded into a folder if one is given.
     pub fn on_interface(interface: &Interface, recorded: Option<&Path>) -> Result<Port> {
-        let socket = Socket::open(&interface.name)?;
+        let socket = Link::open(&interface.name).into_diagnostic()?;
         let recordings = match recorded {
             Some(folder) => Some([
                 Recording::create(folder, &interface.name, "in")?,
@@ -77,7 +77,7 @@ impl Port {
     }
 
     /// The interface's socket, to wait for.
-    pub fn socket(&self) -> Option<&Socket> {
+    pub fn socket(&self) -> Option<&Link> {
         match &self.way {
             Way::Interface { socket, .. } => Some(socket),
             Way::Files { .. } => None,

@@ -3,7 +3,6 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
-use miette::{Result, miette};
 use nix::errno::Errno;
 use nix::libc;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -52,18 +51,45 @@ sockopt_impl!(
     libc::packet_mreq
 );
 
+/// An interface whose frames can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The process may not.
+    #[error(
+        "no permission to open a packet socket on {0}; run it as root, or give the binary the capability CAP_NET_RAW"
+    )]
+    NoPermission(String),
+    /// There is no such interface.
+    #[error("there is no interface {0} here; `ip link` lists them, `ip link add ... type veth` makes one")]
+    NoInterface(String),
+    /// The system refuses.
+    #[error("interface {interface}: {}", reason.desc())]
+    System {
+        /// The interface.
+        interface: String,
+        /// Why.
+        reason: Errno,
+    },
+}
+
 /// An interface.
 #[derive(Debug)]
-pub struct Socket {
+pub struct Link {
     name: String,
     fd: OwnedFd,
 }
 
-/// Memory for one batch; shared by all sockets of a thread.
+/// Memory for one batch; shared by all interfaces of a thread.
 pub struct Buffers {
     frames: Vec<Vec<u8>>,
     headers: MultiHeaders<LinkAddr>,
     send: MultiHeaders<()>,
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl Buffers {
@@ -95,25 +121,18 @@ struct Got {
     tag: Option<[u8; 4]>,
 }
 
-impl Socket {
+impl Link {
     /// Takes an interface's frames from now on.
-    pub fn open(name: &str) -> Result<Socket> {
+    ///
+    /// # Errors
+    /// [`LinkError`].
+    pub fn open(name: &str) -> Result<Link, LinkError> {
         let refused = |errno: Errno| match errno {
-            Errno::EPERM | Errno::EACCES => {
-                miette!(
-                    help = "run it as root, or give the binary the capability CAP_NET_RAW",
-                    "no permission to open a packet socket on {name}"
-                )
-            }
-            Errno::ENODEV | Errno::ENXIO => {
-                miette!(
-                    help = "`ip link` lists them; make one with `ip link add ... type veth`",
-                    "there is no interface {name} here"
-                )
-            }
-            errno => miette!("interface {name}: {}", errno.desc()),
+            Errno::EPERM | Errno::EACCES => LinkError::NoPermission(name.to_owned()),
+            Errno::ENODEV | Errno::ENXIO => LinkError::NoInterface(name.to_owned()),
+            reason => LinkError::System { interface: name.to_owned(), reason },
         };
-        let address = link(name).map_err(refused)?;
+        let address = address_of(name).map_err(refused)?;
         // Without protocol nothing comes until the socket is bound: nothing of other interfaces.
         let fd = socket(
             AddressFamily::Packet,
@@ -133,9 +152,9 @@ impl Socket {
         };
         Membership.set(&fd, &everything).map_err(refused)?;
         bind(fd.as_raw_fd(), &address).map_err(refused)?;
-        let socket = Socket { name: name.to_owned(), fd };
-        socket.forget_strays();
-        Ok(socket)
+        let link = Link { name: name.to_owned(), fd };
+        link.forget_strays();
+        Ok(link)
     }
 
     /// The interface's name.
@@ -247,14 +266,14 @@ impl Socket {
     }
 }
 
-impl AsFd for Socket {
+impl AsFd for Link {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
 }
 
 /// The interface's address as a packet socket is bound to it; its protocol is 0, which keeps the socket's own.
-fn link(name: &str) -> Result<LinkAddr, Errno> {
+fn address_of(name: &str) -> Result<LinkAddr, Errno> {
     let found = nix::ifaddrs::getifaddrs()?
         .filter(|found| found.interface_name == name)
         .find_map(|found| found.address.as_ref().and_then(|address| address.as_link_addr().copied()));
