@@ -206,8 +206,12 @@ fn slices_beyond_the_window_wait_in_order() {
             probe_window: Some(Octets(4096)),
             ..enforce()
         };
-        let (sent, received, events) =
-            transfer(23, 1_000_001, |given| given.admission = Some(small), async |_| {}).await;
+        // A link so fast that pacing never spreads the slices: only the window does.
+        let change = |given: &mut Given| {
+            given.admission = Some(small);
+            given.link_rate = Some(MbitPerSec(100_000));
+        };
+        let (sent, received, events) = transfer(23, 1_000_001, change, async |_| {}).await;
         let view = sent.admission.as_ref().unwrap();
         assert!(view.routes[0].deferred > 0, "{view:#?}");
         assert_eq!((view.routes[0].window, view.routes[0].completed), (8192, 1_000_001));
