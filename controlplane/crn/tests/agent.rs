@@ -177,7 +177,11 @@ fn windows_follow_what_the_network_says() -> Result<(), Failed> {
         let summary: Value = serde_json::from_str(said.lines().last().unwrap())?;
         assert_eq!((&summary["messages"]["done"], &summary["messages"]["aborted"]), (&4.into(), &0.into()));
         let admission = &summary["admission"];
-        assert_eq!(admission["routes"][0]["completed"], 2 * ((1 << 20) + 2048), "{admission}");
+        // The last MSG_DONE may overtake the last acknowledgement: then a slice is still out when the sender ends.
+        let route = &admission["routes"][0];
+        let posted =
+            route["completed"].as_u64().zip(route["in_flight"].as_u64()).map(|(one, other)| one + other);
+        assert_eq!(posted, Some(2 * ((1 << 20) + 2048)), "{admission}");
         for (sum, name) in heard.iter_mut().zip(["cnps", "lower_grants"]) {
             *sum += admission["counters"][name].as_u64().unwrap();
         }
