@@ -6,8 +6,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`heard`] | the reports that move windows, from whom they are believed |
-//! | [`view`] | what others may read: domains, counters, tasks |
+//! | `heard` | the reports that move windows, from whom they are believed |
+//! | `view` | what others may read: domains, counters, tasks |
 
 mod heard;
 mod view;

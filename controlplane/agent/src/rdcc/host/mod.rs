@@ -55,7 +55,7 @@ impl Host {
     /// A host that has not sent anything yet.
     ///
     /// # Errors
-    /// [`HostError`] for parameters that can't work.
+    /// `HostError` for parameters that can't work.
     pub fn new(
         settings: Settings,
         role: Role,
