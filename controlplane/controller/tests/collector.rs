@@ -198,6 +198,32 @@ fn what_was_seen_in_part_is_not_told() {
     assert_eq!((measured.packets, measured.hops[1].entry.lost), (400, 4));
 }
 
+/// Answers of one round come one after the other: that of the last switch may have packets of the next period already.
+#[test]
+fn a_reading_that_is_ahead_of_the_others_makes_up_no_loss() {
+    let mut world = World::new(&topology(1, ""));
+    for _ in 0..3 {
+        world.send("s1", 0, 100, Lost::default());
+        world.round();
+    }
+    // Amid the traffic: colour 0 is on, nothing is known of colour 1. Of it 40 packets are through when `l2` is read.
+    world.at("l2").arrived[1] += 40;
+    world.at("l2").departed[1] += 40;
+    world.send("s1", 0, 100, Lost::default());
+    world.round();
+    for switch in ["l1", "s1"] {
+        world.at(switch).arrived[1] += 40;
+        world.at(switch).departed[1] += 40;
+    }
+    for colour in [1, 0, 1, 0] {
+        world.period(colour, Lost::default());
+    }
+    assert!(world.log.len() >= 2);
+    for measured in &world.log {
+        assert!(lost(measured).iter().all(|(.., lost)| *lost == 0), "{measured:?}");
+    }
+}
+
 #[test]
 fn late_packets_are_waited_for_until_half_a_period() {
     let mut world = World::new(&topology(1, ""));

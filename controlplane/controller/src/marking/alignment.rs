@@ -27,18 +27,20 @@ pub(super) struct Alignment {
     last: Option<[u64; 2]>,
     /// The colour that is put on now, and since when it has been seen.
     current: Option<(Colour, Nanos)>,
+    /// No packet came between the last two readings, nor is a colour known to be put on.
+    idle: bool,
     /// The last number that was given, and for when.
     numbered: Option<(u32, Nanos)>,
 }
 
 impl Alignment {
     pub fn new(period: Nanos) -> Self {
-        Self { period, last: None, current: None, numbered: None }
+        Self { period, last: None, current: None, idle: false, numbered: None }
     }
 
-    /// Whether no packet came between the last two readings.
+    /// Whether no packet came between the last two readings, nor is a colour known to be put on.
     pub fn is_idle(&self) -> bool {
-        self.last.is_some() && self.current.is_none()
+        self.idle
     }
 
     #[cfg(test)]
@@ -48,6 +50,7 @@ impl Alignment {
 
     /// Takes the arrivals at the switch that marks; says which colour that closes.
     pub fn see(&mut self, arrived: [u64; 2], now: Nanos) -> Option<Closed> {
+        self.idle = false;
         let last = self.last.replace(arrived)?;
         let (Some(zero), Some(one)) = (growth(last[0], arrived[0]), growth(last[1], arrived[1])) else {
             // The switch has started anew.
@@ -57,6 +60,7 @@ impl Alignment {
         let grew = [zero > 0, one > 0];
         match self.current {
             None => {
+                self.idle = grew == [false, false];
                 self.current = match grew {
                     [true, false] => Some((0, now)),
                     [false, true] => Some((1, now)),
@@ -186,7 +190,7 @@ mod tests {
         let mut alignment = Alignment::new(PERIOD);
         assert_eq!(alignment.see([0, 0], Nanos(0)), None);
         assert_eq!(alignment.see([3, 3], Nanos(250)), None);
-        assert_eq!(alignment.current(), None);
+        assert_eq!((alignment.current(), alignment.is_idle()), (None, false));
         assert_eq!(alignment.see([3, 5], Nanos(500)), None);
         assert_eq!(alignment.current(), Some(1));
     }

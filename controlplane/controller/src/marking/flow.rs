@@ -28,6 +28,8 @@ pub(super) struct FlowState {
     addressee: Option<(IpAddr, FlowAddresses, u32)>,
     alignment: Alignment,
     last: Round,
+    /// The round before that.
+    before: Round,
     /// Each switch's last answer, however long ago.
     seen: Round,
     /// Arrivals and departures of each colour when its last period was taken.
@@ -54,6 +56,7 @@ impl FlowState {
             addressee: addressee(topology, flow),
             alignment: Alignment::new(period),
             last: vec![None; nodes],
+            before: vec![None; nodes],
             seen: vec![None; nodes],
             baselines: [vec![None; nodes], vec![None; nodes]],
             debts: [Debts::new(), Debts::new()],
@@ -88,7 +91,12 @@ impl FlowState {
                 let last = self.last.clone();
                 measured = self.measure(before, &readings, &last);
             }
-            self.baseline(1 - closed.colour, |last, _| last.is_some());
+            // Readings of a round aren't of one time: one that has the new colour's first packets already differs.
+            let before = self.before.clone();
+            let colour = 1 - closed.colour;
+            self.baseline(colour, |last, node| {
+                last.is_some() && last == counts(before[node].as_ref(), colour)
+            });
             self.closing = Some((closed, self.last.clone()));
         } else if let Some((closed, _)) = &self.closing {
             let colour = closed.colour;
@@ -110,7 +118,7 @@ impl FlowState {
             }
         }
         // A switch that wasn't read keeps its last answer for no longer than this.
-        self.last = round;
+        self.before = std::mem::replace(&mut self.last, round);
         measured
     }
 
@@ -120,7 +128,7 @@ impl FlowState {
             let Some(now) = now else { continue };
             let fell = |(before, now): (&u64, &u64)| growth(*before, *now).is_none();
             if self.seen[node].as_ref().is_some_and(|before| before.cells().zip(now.cells()).any(fell)) {
-                self.last[node] = None;
+                (self.last[node], self.before[node]) = (None, None);
                 (self.baselines[0][node], self.baselines[1][node]) = (None, None);
                 (self.bins[node], self.drops[node], self.delays[node]) = (None, None, None);
             }
