@@ -26,7 +26,7 @@ use tonic::transport::ServerTlsConfig;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::runtime::large_read::{self, Large};
-use crate::runtime::{Runtime, StreamId};
+use crate::runtime::{Programs, Runtime, StreamId};
 
 /// Largest message taken or sent, octets.
 const MESSAGE_OCTETS: usize = 256 << 20;
@@ -53,6 +53,7 @@ pub struct Server {
     turn: Arc<Mutex<()>>,
     streams: Arc<Mutex<HashMap<StreamId, ToController>>>,
     undelivered: Arc<AtomicU64>,
+    programs: Programs,
     driver: Option<Driver>,
 }
 
@@ -77,6 +78,7 @@ impl Server {
             turn: Arc::default(),
             streams: Arc::default(),
             undelivered: Arc::default(),
+            programs: Programs::default(),
             driver: None,
         }
     }
@@ -90,6 +92,12 @@ impl Server {
     ) -> Server {
         let driver = Driver { clock: Arc::new(clock), wake: Arc::new(wake) };
         Server { driver: Some(driver), ..Server::new(runtime) }
+    }
+
+    /// With programs that are compiled once for all servers of this process that share them: for many switches in one.
+    #[must_use]
+    pub fn sharing(self, programs: Programs) -> Server {
+        Server { programs, ..self }
     }
 
     /// The switch, for one turn.
@@ -356,7 +364,8 @@ impl P4Runtime for Server {
         let config = request.config.clone();
         let compiled = match config {
             Some(config) => {
-                let compiling = tokio::task::spawn_blocking(move || Runtime::compile(config));
+                let programs = self.programs.clone();
+                let compiling = tokio::task::spawn_blocking(move || programs.compile(config));
                 let compiled = compiling.await.map_err(|error| Status::internal(error.to_string()))?;
                 Some(compiled.map_err(|status| to_tonic(&status))?)
             }

@@ -20,6 +20,7 @@ pub(crate) mod large_read;
 mod packets;
 mod pipeline;
 mod profiles;
+mod programs;
 mod reconcile;
 mod replication;
 mod stream;
@@ -45,6 +46,8 @@ use arbitration::{Arbitration, numbered_role};
 use device::Device;
 use fault::Fault;
 use pipeline::Pipeline;
+
+pub use programs::Programs;
 
 /// A controller's stream, for as long as it is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
