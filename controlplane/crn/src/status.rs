@@ -59,7 +59,9 @@ pub fn run(args: &Args) -> Result<()> {
     } else {
         say!("{}\n", topology.name);
         say!("{}\n", overview(&reached, &all));
-        say!("{}", counters(&all));
+        if all.iter().any(|(_, status)| status.is_ok()) {
+            say!("{}", counters(&all));
+        }
         for line in lost(&all) {
             say!("{line}");
         }
@@ -80,9 +82,9 @@ async fn of(
     desired: &Desired,
 ) -> Result<Status, RequestError> {
     let mut observer = Observer::connect(&reached.at(), reached.device_id, timeout).await?;
+    let program = Program::of(observer.cookie().await?, pipeline);
     // Not every switch says.
     let version = observer.api_version().await.unwrap_or_else(|_| "-".to_owned());
-    let program = Program::of(observer.cookie().await?, pipeline);
     let primary = observer.primaryship().await?;
     let (drift, cells) = if program == Program::Ours {
         let held = observer.read(diff::read_request(&pipeline.index)).await?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use controller::desired;
 use controller::pipeline::Pipelines;
-use controller::topology::{self, Origin, Problem, Rate, Target, Topology, TopologyErrors};
+use controller::topology::{self, Origin, Problem, Rate, SHOWN, Target, Topology, TopologyErrors};
 use miette::{Result, miette};
 
 use crate::output::{self, complain_as_is, plural, say};
@@ -153,6 +153,7 @@ fn json(path: &Path, checked: &Checked) -> serde_json::Value {
     let list = |problems: &[Problem]| -> Vec<serde_json::Value> {
         problems
             .iter()
+            .take(SHOWN)
             .map(|problem| {
                 serde_json::json!({
                     "code": problem.code, "message": problem.message, "hint": problem.hint, "line": problem.line(),
@@ -160,11 +161,13 @@ fn json(path: &Path, checked: &Checked) -> serde_json::Value {
             })
             .collect()
     };
-    let (errors, warnings) = match checked {
-        Ok((topology, _)) => (Vec::new(), list(&topology.warnings)),
-        Err(errors) => (list(&errors.errors), list(&errors.warnings)),
+    let (errors, warnings): (&[Problem], &[Problem]) = match checked {
+        Ok((topology, _)) => (&[], &topology.warnings),
+        Err(errors) => (&errors.errors, &errors.warnings),
     };
+    let more: usize = [errors, warnings].iter().map(|list| list.len().saturating_sub(SHOWN)).sum();
     serde_json::json!({
-        "file": path.display().to_string(), "ok": checked.is_ok(), "errors": errors, "warnings": warnings,
+        "file": path.display().to_string(), "ok": checked.is_ok(), "errors": list(errors), "warnings": list(warnings),
+        "more": more,
     })
 }

@@ -108,6 +108,7 @@ fn a_switch_without_an_address_and_one_that_does_not_answer_are_named() {
         let output = crn(&[command.to_owned(), path.to_owned(), "--at".to_owned(), format!("s1={nobody}")]);
         assert_eq!(output.status.code(), Some(1), "{command}");
         assert!(stderr(&output).contains("Connection refused"), "{command}: {}", stderr(&output));
+        assert!(!stdout(&output).contains("counters"), "nothing is known of them: {}", stdout(&output));
     }
     let output = crn(&["plan".to_owned(), path.to_owned(), "--target-only".to_owned(), "s2".to_owned()]);
     assert_eq!(output.status.code(), Some(1));

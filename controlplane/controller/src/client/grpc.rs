@@ -10,10 +10,7 @@ use p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 use tokio::sync::mpsc;
 use wire::units::Nanos;
 
-use super::{Event, FailedUpdate, Reply, Request, RequestError, RequestId, SwitchClient};
-
-/// How many times the timeout of connecting a call may take: pushing a program takes a switch seconds.
-const CALL_PATIENCE: u32 = 6;
+use super::{CALL_PATIENCE, Event, FailedUpdate, Reply, Request, RequestError, RequestId, SwitchClient};
 
 /// A client of one switch. Dropping it ends its task and gives primaryship back.
 #[derive(Debug)]

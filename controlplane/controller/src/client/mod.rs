@@ -21,6 +21,9 @@ pub use in_process::{InProcessClient, Programs, Target};
 pub use observe::{Observer, Primaryship};
 pub use thrift::{ThriftError, set_queues};
 
+/// How many times the timeout of connecting a call may take: pushing a program takes a switch seconds.
+const CALL_PATIENCE: u32 = 6;
+
 /// Tells a reply's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RequestId(pub u64);

@@ -50,6 +50,11 @@ impl Observer {
         Ok(Self { stub, device_id, timeout, tls: address.tls.is_some() })
     }
 
+    /// How long an answer may take.
+    fn patience(&self) -> Duration {
+        self.timeout.saturating_mul(super::CALL_PATIENCE)
+    }
+
     /// The running program's cookie; `None` if no program runs. A program without a cookie is somebody else's: 0.
     ///
     /// # Errors
@@ -59,7 +64,7 @@ impl Observer {
             device_id: self.device_id,
             response_type: ResponseType::CookieOnly.into(),
         };
-        match self.stub.get_forwarding_pipeline_config(request).await {
+        match in_time(self.patience(), self.stub.get_forwarding_pipeline_config(request)).await? {
             Ok(answer) => {
                 let config = answer.into_inner().config;
                 Ok(config.map(|config| config.cookie.map_or(0, |Cookie { cookie }| cookie)))
@@ -76,8 +81,14 @@ impl Observer {
     /// The switch's refusal.
     pub async fn read(&mut self, entities: Vec<Entity>) -> Result<Vec<Entity>, RequestError> {
         let request = ReadRequest { device_id: self.device_id, entities, ..ReadRequest::default() };
-        let mut answers =
-            self.stub.read(request).await.map_err(|status| of_status(&status, false))?.into_inner();
+        in_time(self.patience(), Self::all(&mut self.stub, request)).await?
+    }
+
+    async fn all(
+        stub: &mut P4RuntimeClient<Channel>,
+        request: ReadRequest,
+    ) -> Result<Vec<Entity>, RequestError> {
+        let mut answers = stub.read(request).await.map_err(|status| of_status(&status, false))?.into_inner();
         let mut found = Vec::new();
         while let Some(answer) = answers.message().await.map_err(|status| of_status(&status, false))? {
             found.extend(answer.entities);
@@ -90,7 +101,7 @@ impl Observer {
     /// # Errors
     /// The switch's refusal.
     pub async fn api_version(&mut self) -> Result<String, RequestError> {
-        let answer = self.stub.capabilities(CapabilitiesRequest::default()).await;
+        let answer = in_time(self.patience(), self.stub.capabilities(CapabilitiesRequest::default())).await?;
         Ok(answer.map_err(|status| of_status(&status, false))?.into_inner().p4runtime_api_version)
     }
 
@@ -124,6 +135,12 @@ impl Observer {
         drop(sender);
         Err(ended())
     }
+}
+
+/// A switch that takes a call and never answers, or never ends its answer, counts as gone.
+async fn in_time<T>(patience: Duration, call: impl Future<Output = T>) -> Result<T, RequestError> {
+    let late = || RequestError::Unreachable(format!("no answer in {} s", patience.as_secs()));
+    tokio::time::timeout(patience, call).await.map_err(|_| late())
 }
 
 /// As [`p4runtime::client::channel`].

@@ -20,6 +20,7 @@ mod shape;
 mod values;
 
 use std::io::Read as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ pub use fabric::{Distances, Fabric};
 pub use model::*;
 pub use places::{Origin, Place, Places};
 pub use prefix::{Prefix, mapped};
-pub use problem::{Problem, Span, TopologyErrors};
+pub use problem::{Problem, SHOWN, Span, TopologyErrors};
 pub use quantity::{
     Bits, Fraction, Nanos, Octets, OctetsOrNone, PacketRate, Packets, Parts, Quantity, QuantityError, Rate,
     Size, SizeOrZero, Time, Unit,
@@ -56,6 +57,9 @@ pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
                     .hint(match error.kind() {
                         std::io::ErrorKind::NotFound => "check the path; topologies/ holds examples",
                         std::io::ErrorKind::IsADirectory => "name a file in it",
+                        std::io::ErrorKind::Other => {
+                            "name a file; what a command prints can be read as <(command) or /dev/stdin"
+                        }
                         _ => "check the file's permissions",
                     });
             return Err(TopologyErrors { file: name, errors: vec![problem], warnings: Vec::new() });
@@ -66,6 +70,11 @@ pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
 
 /// The file's octets, one more than allowed at most: a device has no end.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    // A named pipe is opened only when somebody writes, perhaps never. What a shell or the system opens for us has a writer.
+    let opened = path.starts_with("/dev") || path.starts_with("/proc");
+    if !opened && std::fs::metadata(path)?.file_type().is_fifo() {
+        return Err(std::io::Error::other("is a named pipe"));
+    }
     let mut octets = Vec::new();
     std::fs::File::open(path)?.take(FILE_LIMIT as u64 + 1).read_to_end(&mut octets)?;
     Ok(octets)

@@ -1,6 +1,6 @@
 //! What is wrong with a file, where, and what would be right.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 use miette::{
@@ -130,6 +130,9 @@ impl Diagnostic for Problem {
     }
 }
 
+/// So many problems of a file are shown: each shows a place in it, and who has more wrong mends those first.
+pub const SHOWN: usize = 500;
+
 /// Everything that is wrong with a topology file, in the order of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TopologyErrors {
@@ -145,9 +148,13 @@ impl TopologyErrors {
     /// All errors and warnings as text, `width` columns wide, with a last line that counts them.
     pub fn render(&self, width: usize, color: bool) -> String {
         let mut text = String::new();
-        for problem in self.errors.iter().chain(&self.warnings) {
+        for problem in self.errors.iter().chain(&self.warnings).take(SHOWN) {
             text.push_str(&problem.render(width, color));
             text.push('\n');
+        }
+        let more = (self.errors.len() + self.warnings.len()).saturating_sub(SHOWN);
+        if more > 0 {
+            let _ = writeln!(text, "and {more} more");
         }
         text.push_str(&self.to_string());
         text.push('\n');

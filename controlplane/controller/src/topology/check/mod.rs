@@ -156,7 +156,8 @@ fn profiles(file: &raw::File, problems: &mut Problems) -> Option<(Profiles, Stri
 }
 
 fn profile(name: &Located<String>, raw: &raw::Profile, problems: &mut Problems) -> Option<Profile> {
-    if raw.b_th.is_none() && raw.ecn_threshold.is_none() {
+    let refused = raw.refused.contains(&"b_th") || raw.refused.contains(&"ecn_threshold");
+    if raw.b_th.is_none() && raw.ecn_threshold.is_none() && !refused {
         problems.push(
             Problem::error(
                 "topology::missing_key",
