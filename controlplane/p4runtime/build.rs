@@ -1,7 +1,7 @@
 //! Compiles our `.proto` text to Rust without `protoc`, and keeps the descriptors for the text format.
 
 use std::error::Error;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use prost::Message as _;
 
@@ -13,11 +13,19 @@ const FILES: [&str; 5] = [
     "google/rpc/status.proto",
 ];
 
+/// What Stratum wants beside P4Runtime.
+const STRATUM: [&str; 2] = ["stratum/pipeline.proto", "stratum/chassis.proto"];
+
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
-    let descriptors = protox::compile(FILES, ["proto"])?;
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure().include_file("api.rs").compile_fds(descriptors)?;
+    compile(&FILES, &out, "descriptors.bin", "api.rs")?;
+    compile(&STRATUM, &out, "stratum.bin", "stratum.rs")
+}
+
+fn compile(files: &[&str], out: &Path, descriptors: &str, rust: &str) -> Result<(), Box<dyn Error>> {
+    let compiled = protox::compile(files, ["proto"])?;
+    std::fs::write(out.join(descriptors), compiled.encode_to_vec())?;
+    tonic_prost_build::configure().include_file(rust).compile_fds(compiled)?;
     Ok(())
 }

@@ -189,7 +189,10 @@ pub fn describe(index: &P4InfoIndex, entity: &Entity) -> Described {
         Some(entity::Entity::PacketReplicationEngineEntry(entry)) => match entry.r#type.as_ref() {
             Some(packet_replication_engine_entry::Type::CloneSessionEntry(session)) => {
                 let ports: Vec<_> = session.replicas.iter().map(replica_port).collect();
-                let params = vec![("port".to_owned(), ports.join(" "))];
+                let mut params = vec![("port".to_owned(), ports.join(" "))];
+                if session.packet_length_bytes > 0 {
+                    params.push(("octets".to_owned(), session.packet_length_bytes.to_string()));
+                }
                 plain("clone_session", "id", session.session_id.to_string(), params)
             }
             Some(packet_replication_engine_entry::Type::MulticastGroupEntry(group)) => {

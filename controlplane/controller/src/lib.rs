@@ -2,10 +2,11 @@
 //!
 //! The way of a file: [`topology`] parses and checks it, [`desired`] computes what each switch should hold (pure
 //! functions), [`diff`] the changes from what it does hold. [`machine`] does this for all switches over
-//! [`client`]s. A file with an error changes nothing anywhere.
+//! [`client`]s; [`chassis`] says what a Tofino's traffic manager must be told besides. A file with an error changes nothing anywhere.
 
 #![forbid(unsafe_code)]
 
+pub mod chassis;
 pub mod client;
 pub mod describe;
 pub mod desired;

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use controller::pipeline::Pipelines;
-use controller::topology::{self, RdccHear, RdccOptions, Topology};
+use controller::topology::{
+    self, DeviceFiles, FrontPanel, P4RuntimeServer, RdccHear, RdccOptions, Target, Topology,
+};
 
 const TEXT: &str = "\
 name: t
@@ -116,10 +118,8 @@ fn files_of_tls_and_pipeline_are_looked_for_beside_the_topology() {
     assert_eq!(tls.name.as_deref(), Some("x.example"));
     assert_eq!(topology.switches["s1"].tls.as_ref().expect("the default").ca, Path::new("fabric/common.pem"));
     let files = topology.switches["x"].pipeline.as_ref().expect("given");
-    assert_eq!(
-        (files.json.as_path(), files.p4info.as_path()),
-        (Path::new("/p/x.json"), Path::new("fabric/x.txtpb"))
-    );
+    assert_eq!(files.p4info, Path::new("fabric/x.txtpb"));
+    assert_eq!(files.device, DeviceFiles::Json("/p/x.json".into()));
     let problems = Pipelines::load(&topology).expect_err("no such files");
     assert!(problems[0].render(100, false).contains("fabric/x.txtpb can't be read"), "{problems:?}");
     let said = refused(&text.replace(", key: k.pem", ""));
@@ -138,6 +138,41 @@ fn a_tofino_is_planned_for_only_when_it_is_left_out() {
     assert!(problems[0].message.contains("no program for the Tofino `s1`"));
     Pipelines::load_for(&topology, |_| false).expect("not among those that are reached");
     Pipelines::load(&topology).expect("it may be validated");
+}
+
+#[test]
+fn a_tofino_counts_in_its_chips_cells() {
+    let text = |chip: &str| {
+        with(&format!(
+            "switches: {{ x: {{ target: tofino, tofino: {{ {chip} }}, device_id: 9, reporter_id: 9, \
+             address: 10.255.9.9 }} }}\nlinks: [{{ endpoints: [\"s1:30\", \"x:1\"] }}]"
+        ))
+    };
+    for (chip, cell, port) in [("", 80, 68), ("chip: tofino", 80, 68), ("chip: tofino2", 176, 6)] {
+        let switch = &parse(&text(chip)).switches["x"];
+        assert_eq!((switch.units().depth_octets, switch.units().time_ns), (cell, 1024), "{chip}");
+        assert_eq!(switch.clone_port, port, "{chip}");
+    }
+    let switch = &parse(&text("server: p4studio, front_panel: { 1: 5/2 }, buffer: 16MB")).switches["x"];
+    let tofino = switch.tofino.as_ref().expect("it is one");
+    assert_eq!(tofino.front_panel[&1], FrontPanel { port: 5, channel: 2 });
+    assert_eq!((tofino.server, tofino.buffer), (P4RuntimeServer::P4Studio, Some(16_000_000)));
+    for (bad, said) in [
+        ("front_panel: { 1: 0/0 }", "isn't a place on the front panel"),
+        ("front_panel: { 1: 5/9 }", "isn't a place on the front panel"),
+        ("front_panel: { 1: 5/1, 2: 5/1 }", "5/1 is port 1 already"),
+        ("front_panel: { 511: 5/1 }", "isn't a port number"),
+        ("chip: tofino3", "isn't a chip"),
+        ("server: onos", "isn't a server"),
+    ] {
+        assert!(refused(&text(bad)).contains(said), "{bad}: {}", refused(&text(bad)));
+    }
+    // Where there is no chip, its switch is as if it had been softswitch.
+    let run = parse(&text("chip: tofino2")).without_chips();
+    assert_eq!((run.switches["x"].units().depth_octets, run.switches["x"].clone_port), (1, 510));
+    assert_eq!(run.switches["x"].target, Target::Soft);
+    let soft = text("chip: tofino").replace("target: tofino", "target: soft");
+    assert!(refused(&soft).contains("only a Tofino has a chip"), "{}", refused(&soft));
 }
 
 /// Nine levels of ten aliases each: a thousand million nodes from ten lines.

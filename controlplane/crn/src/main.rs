@@ -5,6 +5,7 @@
 mod agent_command;
 mod apply;
 mod bmv2_queues;
+mod chassis;
 mod controller_command;
 mod crem_agent;
 mod decode;
@@ -56,6 +57,8 @@ enum Command {
     Controller(controller_command::Args),
     /// Say how the switches are: primary, program, drift, counters
     Status(status::Args),
+    /// Print a Tofino's chassis configuration, for Stratum: its ports, queues and buffer limits
+    Chassis(chassis::Args),
     /// Decode one message given in hexadecimal
     Decode(decode::Args),
     /// Print the JSON Schema of topology files
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Apply(args) => apply::run(&args),
         Command::Controller(args) => controller_command::run(&args),
         Command::Status(args) => status::run(&args),
+        Command::Chassis(args) => chassis::run(&args),
         Command::Decode(args) => decode::run(&args),
         Command::Schema => {
             schema::run();

@@ -136,7 +136,8 @@ fn message(shape: &MessageShape) -> String {
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
     // Everything is read and checked before anything runs: a wrong second file must not cost a run of the first.
-    let topologies = args.topologies.iter().map(|path| output::load(path)).collect::<Result<Vec<_>>>()?;
+    let load = |path: &PathBuf| Ok(output::load(path)?.without_chips());
+    let topologies = args.topologies.iter().map(load).collect::<Result<Vec<_>>>()?;
     let folders = folders(args, &topologies)?;
     let pipelines = topologies.iter().map(|topology| programs(args, topology)).collect::<Result<Vec<_>>>()?;
     let mut comparisons = Vec::new();

@@ -6,6 +6,7 @@
 //! * [`index`] finds tables, actions, fields and externs of a P4Info by name or id, with their widths.
 //! * [`bytes`] encodes values as P4Runtime wants them: big-endian, shortest form, width checked.
 //! * [`status`] carries one error per update of a batch through gRPC's status details.
+//! * [`stratum`] is what Stratum, a server of P4Runtime on Tofino, wants beside that: a program's files, the chassis.
 //! * [`client`] is an asynchronous client: arbitration, pipeline, writes, reads, packets, digests.
 
 #![forbid(unsafe_code)]
@@ -15,6 +16,7 @@ pub mod client;
 pub mod index;
 pub mod p4info;
 pub mod status;
+pub mod stratum;
 
 pub use index::P4InfoIndex;
 pub use prost_types::Any;

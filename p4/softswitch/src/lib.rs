@@ -2,7 +2,8 @@
 //!
 //! [`Program`] is the compiled program, shared by any number of [`Switch`]es. A switch owns no clock, socket or thread:
 //! the caller hands it packets and the time, and asks it for departures. [`control`] is what a controller may read and
-//! write; [`runtime`] gives it P4Runtime's shape, [`server`] serves that over gRPC; [`stf`] runs P4's packet tests.
+//! write; [`runtime`] gives it P4Runtime's shape, [`server`] serves that over gRPC, [`stratum`] with the limits that Stratum has on a
+//! Tofino; [`stf`] runs P4's packet tests.
 #![forbid(unsafe_code)]
 
 mod bigint;
@@ -30,6 +31,8 @@ pub mod runtime;
 pub mod server;
 mod state;
 pub mod stf;
+#[cfg(feature = "grpc")]
+pub mod stratum;
 mod switch;
 mod table;
 mod tm;

@@ -29,7 +29,7 @@ use crate::runtime::large_read::{self, Large};
 use crate::runtime::{Programs, Runtime, StreamId};
 
 /// Largest message taken or sent, octets.
-const MESSAGE_OCTETS: usize = 256 << 20;
+pub(crate) const MESSAGE_OCTETS: usize = 256 << 20;
 
 /// Messages that wait for one controller. Packets and digests leave the last [`RESERVED_MESSAGES`] places free.
 const STREAM_MESSAGES: usize = 4096;

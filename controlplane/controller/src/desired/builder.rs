@@ -144,16 +144,36 @@ impl Builder<'_> {
             port_kind: Some(api::replica::PortKind::Port(bytes::encode(u128::from(port)))),
             instance: 1,
         };
-        let session = api::CloneSessionEntry {
-            session_id,
-            replicas: vec![replica],
-            ..api::CloneSessionEntry::default()
-        };
-        let entry = api::PacketReplicationEngineEntry {
-            r#type: Some(api::packet_replication_engine_entry::Type::CloneSessionEntry(session)),
-        };
-        Entity { entity: Some(entity::Entity::PacketReplicationEngineEntry(entry)) }
+        session(session_id, replica, 0)
     }
+
+    /// The same on a Tofino, the copy cut to `octets`: Stratum knows a copy's port as a number only, and no instances.
+    pub fn mirror_session(session_id: u32, port: u16, octets: i32) -> Entity {
+        #[expect(deprecated, reason = "the only field that Stratum reads")]
+        let port_kind = Some(api::replica::PortKind::EgressPort(port.into()));
+        session(session_id, api::Replica { port_kind, instance: 0 }, octets)
+    }
+
+    /// The largest value that a field of a table's key can have.
+    pub fn largest(self, table: &str, field: &str) -> Result<u64, DesiredError> {
+        let found = self.index.tables.find(table)?.fields.iter().find(|known| known.name == field);
+        let width = found.ok_or_else(|| missing("key", field, table))?.width;
+        Ok(if width >= 64 { u64::MAX } else { (1 << width) - 1 })
+    }
+}
+
+/// A clone session with one copy, cut to `octets`; 0: not cut.
+fn session(session_id: u32, replica: api::Replica, octets: i32) -> Entity {
+    let session = api::CloneSessionEntry {
+        session_id,
+        replicas: vec![replica],
+        packet_length_bytes: octets,
+        ..api::CloneSessionEntry::default()
+    };
+    let entry = api::PacketReplicationEngineEntry {
+        r#type: Some(api::packet_replication_engine_entry::Type::CloneSessionEntry(session)),
+    };
+    Entity { entity: Some(entity::Entity::PacketReplicationEngineEntry(entry)) }
 }
 
 fn table_entity(entry: TableEntry) -> Entity {

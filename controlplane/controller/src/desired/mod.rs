@@ -14,8 +14,9 @@ use p4runtime::p4::v1::{Entity, entity};
 
 use crate::pipeline::generated::constants::REPORT_CLONE_SESSION;
 use crate::pipeline::generated::{actions, meters, tables};
+use crate::pipeline::tofino;
 use crate::report_size;
-use crate::topology::{Origin, Role, Switch, Topology, Trust};
+use crate::topology::{Origin, Role, Switch, Target, Topology, Trust};
 use builder::{Act, Builder, Match};
 
 pub use degree::{DegreeRange, degree, degree_ranges};
@@ -37,6 +38,8 @@ pub struct Desired {
     pub origins: Vec<Origin>,
     /// Which profile number each set of thresholds and service rate has on this switch.
     pub profiles: Vec<ProfileNumber>,
+    /// Whether the switch rounds a meter's rates, so that it answers others than it was given.
+    pub meters_are_rounded: bool,
 }
 
 /// Why a topology can't be put into a switch.
@@ -55,6 +58,14 @@ pub enum DesiredError {
         object: String,
         /// What doesn't fit.
         problem: String,
+    },
+    /// `B_th` and `Q_max` are one for a switch that counts in cells.
+    #[error("profile `{profile}`: `b_th` and `q_max` are less than a cell of {cell} octets apart")]
+    Cell {
+        /// The profile.
+        profile: String,
+        /// A cell's octets.
+        cell: u64,
     },
     /// More than the switch can hold.
     #[error("switch `{switch}` would need {needed} of {what}, and holds {limit}")]
@@ -80,7 +91,7 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
     let builder = Builder { index };
     let of_switch = || Origin::Switch(name.to_owned());
     let mut all: Vec<Sourced> = vec![(reporter(topology, switch, builder)?, of_switch())];
-    all.push((Builder::clone_session(REPORT_CLONE_SESSION, switch.clone_port), of_switch()));
+    all.push((clone_session(switch), of_switch()));
     all.extend(dscp_map(topology, builder)?);
     for (port, peer) in &switch.ports {
         let boundary = switch.port_options.get(port).is_some_and(|options| options.trust == Trust::Boundary);
@@ -100,11 +111,23 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
     all.extend(marking::entries(topology, name, builder)?);
     let (entities, origins): (Vec<Entity>, Vec<Origin>) = all.into_iter().unzip();
     check_capacity(name, &entities, index)?;
-    Ok(Desired { entities, origins, profiles })
+    let meters_are_rounded = switch.target == Target::Tofino;
+    Ok(Desired { entities, origins, profiles, meters_are_rounded })
 }
 
 /// An entity and the part of the topology that it follows from.
 type Sourced = (Entity, Origin);
+
+/// Where what becomes a report is copied to. Stratum takes a copy's port in one of its two fields only, no instance, and
+/// a Tofino shortens the copy to what its program reads of it.
+fn clone_session(switch: &Switch) -> Entity {
+    match switch.target {
+        Target::Soft | Target::Bmv2 => Builder::clone_session(REPORT_CLONE_SESSION, switch.clone_port),
+        Target::Tofino => {
+            Builder::mirror_session(REPORT_CLONE_SESSION, switch.clone_port, tofino::MIRROR_OCTETS)
+        }
+    }
+}
 
 fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Result<Entity, DesiredError> {
     let ports = topology.domain.ports;

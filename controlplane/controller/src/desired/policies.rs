@@ -17,7 +17,7 @@ pub(super) fn entries(
     switch: &Switch,
     builder: Builder<'_>,
 ) -> Result<Vec<Sourced>, DesiredError> {
-    let mut all = reports(topology, builder)?;
+    let mut all = reports(topology, switch, builder)?;
     all.extend(source_rates(topology, builder)?);
     let policies = &topology.policies;
     for (index, policy) in policies.queue_pair_rates.iter().enumerate() {
@@ -54,16 +54,17 @@ fn source(prefix: Prefix) -> Option<(&'static str, Match)> {
     (length > 0).then(|| ("src_addr", Match::Prefix(prefix.bits(), length)))
 }
 
-fn reports(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
+fn reports(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
     let reports = topology.domain.reports;
     let mut all = Vec::new();
-    let micros = |nanos: u64| u128::from(nanos / 1000);
+    let unit = switch.units().time_ns;
+    let ticks = |nanos: u64| u128::from(nanos.div_ceil(unit));
     if let Some(interval) = reports.path_interval_ns {
-        let action = builder.action(actions::set_path_report::NAME, &[("interval", micros(interval))])?;
+        let action = builder.action(actions::set_path_report::NAME, &[("interval", ticks(interval))])?;
         all.push(builder.default_action(tables::path_report::NAME, action)?);
     }
     if let Some((interval, floor)) = reports.rate_advice {
-        let params = [("interval", micros(interval)), ("floor", mbit(floor))];
+        let params = [("interval", ticks(interval)), ("floor", mbit(floor))];
         all.push(builder.default_action(
             tables::rate_advice::NAME,
             builder.action(actions::set_rate_advice::NAME, &params)?,

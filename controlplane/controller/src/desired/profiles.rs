@@ -85,6 +85,7 @@ pub(super) fn entries(
     numbers: &[ProfileNumber],
     builder: Builder<'_>,
 ) -> Result<Vec<Sourced>, DesiredError> {
+    let units = switch.units();
     let mut entities = Vec::new();
     // The first file entry that asked for each number.
     let mut origins: BTreeMap<u8, Origin> = BTreeMap::new();
@@ -98,10 +99,10 @@ pub(super) fn entries(
             actions::set_profile::NAME,
             &[
                 ("profile", u128::from(number.number)),
-                ("b_th", u128::from(profile.b_th)),
-                ("q_max", u128::from(profile.q_max)),
-                ("ecn_threshold", u128::from(profile.ecn_threshold)),
-                ("report_interval", u128::from(profile.report_interval_ns / 1000)),
+                ("b_th", u128::from(profile.b_th / units.depth_octets)),
+                ("q_max", u128::from(profile.q_max / units.depth_octets)),
+                ("ecn_threshold", u128::from(profile.ecn_threshold / units.depth_octets)),
+                ("report_interval", u128::from(profile.report_interval_ns.div_ceil(units.time_ns))),
             ],
         )?;
         let key = [("egress_port", Match::Exact(port.into())), ("queue", Match::Exact(queue.into()))];
@@ -112,7 +113,7 @@ pub(super) fn entries(
     }
     for number in numbers.iter().filter(|number| number.reported) {
         let Some(origin) = origins.get(&number.number) else { continue };
-        entities.extend(tables(*number, origin, builder)?);
+        entities.extend(tables(*number, units.depth_octets, origin, builder)?);
     }
     Ok(entities)
 }
@@ -120,14 +121,27 @@ pub(super) fn entries(
 /// The two tables of one profile.
 fn tables(
     profile: ProfileNumber,
+    cell: u64,
     origin: &Origin,
     builder: Builder<'_>,
 ) -> Result<Vec<Sourced>, DesiredError> {
     let number = ("profile", Match::Exact(profile.number.into()));
-    let capacity = u32::try_from(profile.q_max - profile.b_th).unwrap_or(u32::MAX);
-    let degree = degree_ranges(capacity).into_iter().map(|range| {
+    // More than `b_th` octets are held exactly when more than `b_th / cell` cells are, rounded down.
+    let capacity = u32::try_from(profile.q_max / cell - profile.b_th / cell).unwrap_or(u32::MAX);
+    if capacity == 0 {
+        let profile = match origin {
+            Origin::Profile(name) => name.clone(),
+            _ => String::new(),
+        };
+        return Err(DesiredError::Cell { profile, cell });
+    }
+    // A depth never exceeds what the field can hold, the last range included.
+    let deepest =
+        u32::try_from(builder.largest(tables::congestion_degree::NAME, "excess")?).unwrap_or(u32::MAX);
+    let ranges = degree_ranges(capacity).into_iter().filter(|range| range.low <= deepest);
+    let degree = ranges.map(|range| {
         let action = builder.action(actions::set_degree::NAME, &[("degree", range.degree.into())])?;
-        let excess = Match::Range(range.low.into(), range.high.into());
+        let excess = Match::Range(range.low.into(), range.high.min(deepest).into());
         let key = [number, ("excess", excess)];
         Ok((builder.entry(tables::congestion_degree::NAME, &key, Act::Action(action))?, origin.clone()))
     });

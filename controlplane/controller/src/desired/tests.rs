@@ -248,3 +248,55 @@ fn reports_about_a_port_may_take_half_a_percent_of_its_rate() {
         "green or red, never yellow"
     );
 }
+
+/// RDCC, On-Path Congestion Reporting, in cells: for every depth the table's degree is the formula's for the cells that
+/// threshold and limit are rounded down to, and reports start exactly where the cells hold more octets than `B_th`.
+#[test]
+fn a_tofinos_degrees_are_the_formulas_in_cells() {
+    let panel = "target: tofino, tofino: { chip: tofino2 },";
+    let topology =
+        topology::parse("spines", &SPINES.replace("l2: { target: soft,", &format!("l2: {{ {panel}")))
+            .expect("accepted");
+    let desired = of(&topology, "l2");
+    assert!(desired.meters_are_rounded);
+    let queue: Vec<_> = table(&desired, tables::queue_profile::ID)
+        .into_iter()
+        .filter(|entry| key(entry) == [1, 0])
+        .map(params)
+        .collect();
+    let (cell, b_th, q_max) = (176, 100_000 / 176, 1_000_000 / 176);
+    assert_eq!(queue, [[0, b_th, q_max, b_th, 10]], "10 us are 9.8 units of 1,024 ns, rounded up");
+    let ranges: Vec<(u64, u64, u64)> = table(&desired, tables::congestion_degree::ID)
+        .into_iter()
+        .filter(|entry| key(entry)[0] == 0)
+        .map(|entry| {
+            let Some(field_match::FieldMatchType::Range(range)) = &entry.r#match[1].field_match_type else {
+                panic!("a range")
+            };
+            (number(&range.low), number(&range.high), params(entry)[0])
+        })
+        .collect();
+    for depth in (b_th..q_max + 3).chain([(1 << 19) - 1]) {
+        let excess = depth - b_th;
+        let hits: Vec<u64> = ranges
+            .iter()
+            .filter(|(low, high, _)| (*low..=*high).contains(&excess))
+            .map(|hit| hit.2)
+            .collect();
+        let formula = (255 * excess / (q_max - b_th)).min(255);
+        assert_eq!(hits, if formula == 0 { vec![] } else { vec![formula] }, "{depth} cells");
+        assert_eq!(excess > 0, depth * cell > 100_000);
+    }
+}
+
+#[test]
+fn thresholds_within_a_cell_are_refused() {
+    let close = SPINES
+        .replace("l2: { target: soft,", "l2: { target: tofino,")
+        .replace("p: { ecn_threshold: 100kB, q_max: 1MB,", "p: { ecn_threshold: 100000B, q_max: 100079B,");
+    let topology = topology::parse("spines", &close).expect("accepted");
+    let pipeline = Pipeline::v1model().expect("usable");
+    let error = entries(&topology, "l2", &pipeline.index).expect_err("refused");
+    assert_eq!(error.to_string(), "profile `p`: `b_th` and `q_max` are less than a cell of 80 octets apart");
+    entries(&topology, "l1", &pipeline.index).expect("octets are told apart");
+}

@@ -104,6 +104,18 @@ impl Keyed {
         Entity { entity: Some(entity) }
     }
 
+    /// Whether these are a meter's rates and bursts, no more than a fiftieth apart.
+    pub fn is_about(&self, other: &Self) -> bool {
+        let (Self::Meter(one), Self::Meter(other)) = (self, other) else { return false };
+        let pairs = [
+            (one.cir, other.cir),
+            (one.cburst, other.cburst),
+            (one.pir, other.pir),
+            (one.pburst, other.pburst),
+        ];
+        pairs.into_iter().all(|(one, other)| one.abs_diff(other) <= other.unsigned_abs() / 50)
+    }
+
     /// Whether this is a default action that says nothing, as after the program was pushed.
     pub fn is_as_started(&self, key: &Key) -> bool {
         let (Key::Default { .. }, Self::Act(action)) = (key, self) else { return false };

@@ -85,24 +85,29 @@ pub fn updates(desired: &Desired, held: &[Entity]) -> Vec<Update> {
 /// As [`updates`], each with what was there and where in the topology it comes from.
 pub fn changes(desired: &Desired, held: &[Entity]) -> Vec<Change> {
     let origins = desired.origins.iter().map(Some).chain(std::iter::repeat(None));
-    let wanted: BTreeMap<Key, (Keyed, Option<&Origin>)> = desired
+    let wanted: BTreeMap<Key, (Keyed, &Entity, Option<&Origin>)> = desired
         .entities
         .iter()
         .zip(origins)
-        .filter_map(|(entity, origin)| keyed::split(entity).map(|(key, value)| (key, (value, origin))))
+        .filter_map(|(entity, origin)| {
+            keyed::split(entity).map(|(key, value)| (key, (value, entity, origin)))
+        })
         .collect();
     let mut held = by_key(held);
     let mut ordered: Vec<(u8, Change)> = Vec::new();
-    for (key, (want, origin)) in &wanted {
+    for (key, (want, given, origin)) in &wanted {
         let have = held.remove(key);
         let kind = match &have {
             Some(have) if have == want => continue,
+            Some(have) if desired.meters_are_rounded && have.is_about(want) => continue,
             Some(_) => update::Type::Modify,
             None if key.always_there() => update::Type::Modify,
             None => update::Type::Insert,
         };
         let before = have.map(|have| have.entity(key));
-        ordered.push((key.rank(), Change::new(kind, want.entity(key), before, origin.cloned())));
+        // Of the two fields for a copy's port, some switches know only one.
+        let asked = if matches!(key, Key::CloneSession { .. }) { (*given).clone() } else { want.entity(key) };
+        ordered.push((key.rank(), Change::new(kind, asked, before, origin.cloned())));
     }
     for (key, have) in held.iter().filter(|(key, have)| !have.is_as_started(key)) {
         let kind = if key.always_there() { update::Type::Modify } else { update::Type::Delete };
@@ -115,7 +120,12 @@ pub fn changes(desired: &Desired, held: &[Entity]) -> Vec<Change> {
 
 /// The changes that undo others: from what a switch holds now back to what it held, as it was read then.
 pub fn back_to(before: &[Entity], held: &[Entity]) -> Vec<Change> {
-    let desired = Desired { entities: before.to_vec(), origins: Vec::new(), profiles: Vec::new() };
+    let desired = Desired {
+        entities: before.to_vec(),
+        origins: Vec::new(),
+        profiles: Vec::new(),
+        meters_are_rounded: false,
+    };
     changes(&desired, held)
 }
 

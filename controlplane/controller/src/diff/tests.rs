@@ -161,3 +161,27 @@ fn every_kind_that_is_written_is_read_back() {
         assert!(covered, "{entity:?}");
     }
 }
+
+/// A Tofino keeps a meter's rates as a mantissa and an exponent.
+#[test]
+fn a_rate_that_a_tofino_has_rounded_is_not_written_again() {
+    let desired = incast(&text().replace("target: soft", "target: tofino"));
+    let held = |percent: i64| -> Vec<Entity> {
+        let rounded = |entity: &Entity| {
+            let mut entity = entity.clone();
+            if let Some(entity::Entity::MeterEntry(entry)) = &mut entity.entity
+                && let Some(config) = &mut entry.config
+            {
+                config.cir -= config.cir * percent / 100;
+                config.pir = config.cir;
+            }
+            entity
+        };
+        desired.entities.iter().map(rounded).collect()
+    };
+    assert_eq!(updates(&desired, &held(1)), []);
+    let changed = kinds(&updates(&desired, &held(3)));
+    assert_eq!(changed, vec![(update::Type::Modify, "meter"); 9]);
+    let exact = Desired { meters_are_rounded: false, ..desired.clone() };
+    assert_eq!(updates(&exact, &held(1)).len(), 9);
+}

@@ -2,6 +2,7 @@
 
 pub mod generated;
 mod pipelines;
+pub mod tofino;
 
 use p4runtime::p4::config::v1::P4Info;
 use p4runtime::p4info::TextError;
@@ -15,7 +16,7 @@ pub use pipelines::Pipelines;
 pub struct Pipeline {
     /// P4Info, indexed.
     pub index: P4InfoIndex,
-    /// What the target runs: BMv2's JSON.
+    /// What the target runs: BMv2's JSON, or what [`tofino`] packs.
     pub device_config: Vec<u8>,
     /// Known by this to the switch: the first octets of a digest over both, so that another build of the
     /// program is another cookie.

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::tofino::Compiled;
 use super::{Pipeline, PipelineError};
-use crate::topology::{Origin, PipelineFiles, Problem, Switch, Target, Topology};
+use crate::topology::{
+    DeviceFiles, Origin, P4RuntimeServer, PipelineFiles, Problem, Switch, Target, Topology,
+};
 
 /// The programs of a topology's switches.
 #[derive(Clone, Debug)]
@@ -31,17 +34,19 @@ impl Pipelines {
             vec![problem.hint("a fault of the build: build `crn` anew")]
         };
         let mut programs = Self::from(Arc::new(Pipeline::v1model().map_err(broken)?));
-        let mut read: BTreeMap<&PipelineFiles, Arc<Pipeline>> = BTreeMap::new();
+        let mut read: BTreeMap<(&PipelineFiles, bool), Arc<Pipeline>> = BTreeMap::new();
         let mut problems = Vec::new();
         for (name, switch) in &topology.switches {
             let Some(files) = &switch.pipeline else { continue };
-            let found = match read.get(files) {
+            let server = switch.tofino.as_ref().map(|tofino| tofino.server).unwrap_or_default();
+            let key = (files, server == P4RuntimeServer::Stratum);
+            let found = match read.get(&key) {
                 Some(known) => Ok(Arc::clone(known)),
-                None => Pipeline::read(files).map(Arc::new),
+                None => Pipeline::read(files, server).map(Arc::new),
             };
             match found {
                 Ok(pipeline) => {
-                    read.insert(files, Arc::clone(&pipeline));
+                    read.insert(key, Arc::clone(&pipeline));
                     programs.own.insert(name.clone(), pipeline);
                 }
                 Err(message) => {
@@ -79,17 +84,19 @@ impl Pipelines {
     /// As [`Pipelines::load`], for reaching those switches that `reached` says.
     ///
     /// # Errors
-    /// As [`Pipelines::load`], and a Tofino among them: another target's program would be pushed into it.
+    /// As [`Pipelines::load`], and a Tofino without a `pipeline` among them: this build carries no program for it, since
+    /// the compiler's output isn't committed, and another target's would be pushed into it.
     pub fn load_for(topology: &Topology, reached: impl Fn(&str) -> bool) -> Result<Self, Vec<Problem>> {
-        let is_refused =
-            |(name, switch): &(&String, &Switch)| switch.target == Target::Tofino && reached(name);
+        let is_refused = |(name, switch): &(&String, &Switch)| {
+            switch.target == Target::Tofino && switch.pipeline.is_none() && reached(name)
+        };
         let tofinos = topology.switches.iter().filter(is_refused);
         let refuse = |(name, _): (&String, _)| {
             topology.problem(
                 "topology::tofino",
                 &format!("there is no program for the Tofino `{name}` in this build"),
                 &Origin::Switch(name.clone()),
-                "leave it out with `--target-only`, or make it `target: soft` or `bmv2`",
+                "give it a `pipeline` with the compiler's files (docs/tofino.md), or leave it out with `--target-only`",
             )
         };
         let refused: Vec<Problem> = tofinos.map(refuse).collect();
@@ -103,15 +110,27 @@ impl Pipelines {
 }
 
 impl Pipeline {
-    /// A program from its files.
-    fn read(files: &PipelineFiles) -> Result<Self, String> {
+    /// A program from its files, packed as the server wants it.
+    fn read(files: &PipelineFiles, server: P4RuntimeServer) -> Result<Self, String> {
         let octets = |path: &std::path::Path| {
             std::fs::read(path).map_err(|error| format!("{} can't be read: {error}", path.display()))
         };
         let p4info = String::from_utf8(octets(&files.p4info)?).map_err(|_| {
             format!("{} isn't UTF-8: P4Info in text format is wanted", files.p4info.display())
         })?;
-        Self::new(&p4info, &octets(&files.json)?)
-            .map_err(|error| format!("{}: {error}", files.p4info.display()))
+        let device = match &files.device {
+            DeviceFiles::Json(json) => octets(json)?,
+            DeviceFiles::Tofino { binary, context, bfrt } => {
+                let bfrt = bfrt.as_deref().map(octets).transpose()?;
+                let compiled = Compiled { binary: octets(binary)?, context: octets(context)?, bfrt };
+                match server {
+                    P4RuntimeServer::Stratum => compiled.for_stratum(),
+                    P4RuntimeServer::P4Studio => {
+                        compiled.for_p4_studio().map_err(|error| error.to_string())?
+                    }
+                }
+            }
+        };
+        Self::new(&p4info, &device).map_err(|error| format!("{}: {error}", files.p4info.display()))
     }
 }

@@ -129,6 +129,37 @@ impl JsonSchema for ReportLimit {
     }
 }
 
+/// A place on a switch's front panel: port and lane.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrontPanel(pub super::FrontPanel);
+
+impl FromNode for FrontPanel {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let text = scalar("a place on the front panel", "5/0", node, owner, problems)?;
+        let parts = text.split_once('/');
+        match parts.and_then(|(port, channel)| Some((port.parse().ok()?, channel.parse().ok()?))) {
+            Some((port @ 1.., channel @ 0..=8)) => Some(Self(super::FrontPanel { port, channel })),
+            _ => bad_value(
+                "topology::front_panel",
+                format!("`{text}` isn't a place on the front panel"),
+                "port and lane: 5/0 for all of port 5, 5/1 to 5/8 for one of its lanes".to_owned(),
+                node.span,
+                problems,
+            ),
+        }
+    }
+}
+
+impl JsonSchema for FrontPanel {
+    fn schema_name() -> Cow<'static, str> {
+        "FrontPanel".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "pattern": "^[1-9][0-9]*/[0-8]$" })
+    }
+}
+
 /// `switch:port`, or a host's name.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {

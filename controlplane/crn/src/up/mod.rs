@@ -123,7 +123,7 @@ fn demand_root(command: &str) -> Result<()> {
 
 /// Runs `crn up`.
 pub fn run(args: &Args) -> Result<()> {
-    let mut topology = output::load(&args.topology)?;
+    let mut topology = output::load(&args.topology)?.without_chips();
     demand_root("up")?;
     run::demand(&[("ip", "apt-get install iproute2"), ("ethtool", "apt-get install ethtool")])?;
     if args.target == Target::Bmv2 {

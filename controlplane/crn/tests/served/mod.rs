@@ -20,6 +20,7 @@ use p4runtime::status;
 use softswitch::SwitchConfig;
 use softswitch::runtime::Runtime;
 use softswitch::server::Server;
+use softswitch::stratum::Stratum;
 use tokio::net::TcpListener;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -59,22 +60,28 @@ pub struct Served {
     /// The switches behind the servers.
     pub switches: BTreeMap<String, Arc<Mutex<Runtime>>>,
     table: Option<u32>,
+    stratum: bool,
 }
 
 impl Served {
     pub fn new(name: &str) -> Served {
-        Served::start(name, None)
+        Served::start(name, None, false)
+    }
+
+    /// Switches that take no more than Stratum does on a Tofino.
+    pub fn stratum(name: &str) -> Served {
+        Served::start(name, None, true)
     }
 
     /// Switches that take no entry of this table.
     pub fn refusing(name: &str, table: &str) -> Served {
         let pipeline = controller::pipeline::Pipeline::v1model().unwrap();
-        Served::start(name, Some(pipeline.index.tables.find(table).unwrap().id))
+        Served::start(name, Some(pipeline.index.tables.find(table).unwrap().id), false)
     }
 
-    fn start(name: &str, table: Option<u32>) -> Served {
+    fn start(name: &str, table: Option<u32>, stratum: bool) -> Served {
         let mut served =
-            Served { runtime: None, addresses: BTreeMap::new(), switches: BTreeMap::new(), table };
+            Served { runtime: None, addresses: BTreeMap::new(), switches: BTreeMap::new(), table, stratum };
         served.restart(name);
         served
     }
@@ -94,6 +101,7 @@ impl Served {
         for (name, switch) in &topology.switches {
             let switch = Arc::new(Mutex::new(Runtime::new(switch.device_id, SwitchConfig::default())));
             self.switches.insert(name.clone(), Arc::clone(&switch));
+            let stratum = self.stratum.then(|| Stratum::new(Server::new(Arc::clone(&switch))));
             let service = Refusing { inner: Server::new(switch), table: self.table };
             let wanted = self.addresses.get(name).map_or("127.0.0.1:0", String::as_str).to_owned();
             // The sockets of the one before may take a moment to go.
@@ -106,7 +114,11 @@ impl Served {
             self.addresses.insert(name.clone(), listener.local_addr().unwrap().to_string());
             runtime.spawn(async move {
                 let service = P4RuntimeServer::new(service).max_decoding_message_size(64 << 20);
-                let server = tonic::transport::Server::builder().add_service(service);
+                let mut builder = tonic::transport::Server::builder();
+                let server = match stratum {
+                    Some(stratum) => builder.add_service(stratum.service()),
+                    None => builder.add_service(service),
+                };
                 server.serve_with_incoming(TcpListenerStream::new(listener)).await
             });
         }

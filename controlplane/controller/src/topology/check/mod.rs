@@ -12,6 +12,7 @@ mod ports;
 mod rdcc;
 mod subnets;
 mod switches;
+mod tofino;
 mod unique;
 mod workloads;
 

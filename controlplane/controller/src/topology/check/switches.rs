@@ -1,12 +1,14 @@
-//! Switches: addresses, TLS, programs, queues, and ports that differ from the rest.
+//! Switches: addresses, TLS, programs, queues, and ports that differ from the rest; [`super::tofino`] has what only a
+//! Tofino has.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::super::decode::{Located, Named, Problems};
 use super::super::{
-    DEFAULT_CLONE_PORT, PipelineFiles, PortOptions, Problem, Queues, Switch, Target, Tls, Trust, raw,
+    DEFAULT_CLONE_PORT, PortOptions, Problem, Queues, Switch, Target, Tls, Tofino, Trust, raw,
 };
+use super::tofino;
 
 /// Packets that a queue needs beyond those that `q_max` admits: reports and control datagrams aren't admitted by octets.
 const QUEUE_ROOM: u64 = 64;
@@ -50,6 +52,11 @@ pub(super) fn switch(raw: &raw::Switch, defaults: &Defaults<'_>, problems: &mut 
         Some(raw) => tls(raw, defaults.folder, problems),
         None => defaults.tls.clone(),
     };
+    let tofino = tofino::check(target, raw.tofino.as_ref(), problems);
+    let program = raw.pipeline.as_ref();
+    let pipeline = program.and_then(|files| {
+        tofino::program(files, defaults.folder, tofino.as_ref().map(|tofino| tofino.server), problems)
+    });
     Some(Switch {
         target,
         device_id: raw.device_id.as_ref()?.value.0,
@@ -58,13 +65,16 @@ pub(super) fn switch(raw: &raw::Switch, defaults: &Defaults<'_>, problems: &mut 
         p4runtime: raw.p4runtime.as_ref().map(|address| address.value.clone()),
         clone_port: match &raw.clone_port {
             Some(port) => u16::try_from(port.value.0).ok()?,
-            None => DEFAULT_CLONE_PORT,
+            None => {
+                tofino.as_ref().map_or(DEFAULT_CLONE_PORT, |tofino: &Tofino| tofino.chip.recirculation_port())
+            }
         },
         ipv6: raw.ipv6.as_ref().map(|ipv6| ipv6.value),
         subnets: raw.subnets.iter().flatten().map(|subnet| subnet.value.0).collect(),
         tls,
-        pipeline: raw.pipeline.as_ref().and_then(|files| pipeline(files, defaults.folder)),
+        pipeline,
         thrift: raw.thrift.as_ref().map(|address| address.value.clone()),
+        tofino,
         queues: (target == Target::Bmv2).then(|| queues(raw.queues.as_ref(), defaults)),
         port_options: raw.ports.as_ref().map(|ports| port_options(ports, problems)).unwrap_or_default(),
         ports: BTreeMap::new(),
@@ -111,12 +121,6 @@ fn tls(raw: &raw::Tls, folder: &Path, problems: &mut Problems) -> Option<Tls> {
         identity,
         name: raw.name.as_ref().map(|name| name.value.clone()),
     })
-}
-
-fn pipeline(raw: &raw::PipelineFiles, folder: &Path) -> Option<PipelineFiles> {
-    let beside =
-        |file: &Option<Located<String>>| -> Option<PathBuf> { Some(folder.join(&file.as_ref()?.value)) };
-    Some(PipelineFiles { json: beside(&raw.json)?, p4info: beside(&raw.p4info)? })
 }
 
 /// Rate and depth, each the switch's own or the default's.

@@ -23,7 +23,8 @@ pub use policies::{AclAction, AclEntry, Policies, QueuePairRate, Reports, Source
 pub use rdcc::{RdccHear, RdccOptions, RdccParams};
 pub use scone::SconeParams;
 pub use switch::{
-    Peer, PeerNode, PipelineFiles, PortOptions, PortRef, Queues, ReportLimit, Switch, Target, Tls, Trust,
+    Chip, DeviceFiles, FrontPanel, P4RuntimeServer, Peer, PeerNode, PipelineFiles, PortOptions, PortRef,
+    Queues, ReportLimit, Switch, Target, Tls, Tofino, Trust, Units,
 };
 pub use workload::{MessageShape, Mode, Workload};
 
@@ -170,6 +171,17 @@ impl Topology {
         let own = options.and_then(|options| options.report_limit);
         let named = options.and_then(|options| options.profile.as_deref()).unwrap_or(&self.data_profile);
         own.or_else(|| Some(self.profiles.get(named)?.report_limit)).unwrap_or_default()
+    }
+
+    /// The same with this build's program on softswitch in the place of every Tofino: what runs where there is no chip.
+    #[must_use]
+    pub fn without_chips(mut self) -> Self {
+        for switch in self.switches.values_mut().filter(|switch| switch.tofino.is_some()) {
+            let free = (0..=DEFAULT_CLONE_PORT).rev().find(|port| !switch.ports.contains_key(port));
+            switch.clone_port = free.unwrap_or(DEFAULT_CLONE_PORT);
+            (switch.target, switch.tofino, switch.pipeline) = (Target::Soft, None, None);
+        }
+        self
     }
 
     /// The link at a switch port.

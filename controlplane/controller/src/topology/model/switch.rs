@@ -18,6 +18,81 @@ pub enum Target {
     Tofino,
 }
 
+/// A generation of Tofino.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Chip {
+    /// Tofino 1.
+    #[default]
+    Tofino,
+    /// Tofino 2.
+    Tofino2,
+}
+
+impl Chip {
+    /// Octets of a cell, in which its traffic manager counts.
+    pub fn cell_octets(self) -> u64 {
+        match self {
+            Self::Tofino => 80,
+            Self::Tofino2 => 176,
+        }
+    }
+
+    /// The first pipe's recirculation port.
+    pub fn recirculation_port(self) -> u16 {
+        match self {
+            Self::Tofino => 68,
+            Self::Tofino2 => 6,
+        }
+    }
+}
+
+/// What serves P4Runtime on a Tofino.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum P4RuntimeServer {
+    /// Stratum.
+    #[default]
+    Stratum,
+    /// P4 Studio's own.
+    P4Studio,
+}
+
+/// A Tofino.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tofino {
+    /// Its generation.
+    pub chip: Chip,
+    /// What serves P4Runtime.
+    pub server: P4RuntimeServer,
+    /// Where ports are plugged in.
+    pub front_panel: BTreeMap<u16, FrontPanel>,
+    /// What the queues share of the packet buffer, in octets; none: what the driver gives them.
+    pub buffer: Option<u64>,
+}
+
+/// Where a cable is plugged in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FrontPanel {
+    /// From 1.
+    pub port: u16,
+    /// 0: all lanes; else the lane, from 1.
+    pub channel: u8,
+}
+
+impl fmt::Display for FrontPanel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.port, self.channel)
+    }
+}
+
+/// What one of a switch's own units is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Units {
+    /// Of a queue's depth, in octets.
+    pub depth_octets: u64,
+    /// Of time, in nanoseconds.
+    pub time_ns: u64,
+}
+
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
@@ -31,7 +106,7 @@ pub struct Switch {
     pub address: Ipv4Addr,
     /// Where its P4Runtime server listens, as `host:port`; needed only when it is reached over gRPC.
     pub p4runtime: Option<String>,
-    /// The port without an interface that reports are cloned to.
+    /// The port that reports are cloned to: one without an interface, a Tofino's recirculation port.
     pub clone_port: u16,
     /// The source address of its reports about IPv6 packets; none: nothing is reported about those.
     pub ipv6: Option<Ipv6Addr>,
@@ -43,12 +118,25 @@ pub struct Switch {
     pub pipeline: Option<PipelineFiles>,
     /// Where BMv2's Thrift server listens, as `host:port`.
     pub thrift: Option<String>,
+    /// Its chip, where it is a Tofino; none for other targets.
+    pub tofino: Option<Tofino>,
     /// Its queues, where they are BMv2's; none for other targets.
     pub queues: Option<Queues>,
     /// Ports that differ from the rest.
     pub port_options: BTreeMap<u16, PortOptions>,
     /// Who is at the other end of each port in use.
     pub ports: BTreeMap<u16, Peer>,
+}
+
+impl Switch {
+    /// What its program counts in: octets and microseconds; on a Tofino the chip's cells, and 1,024 ns, which is a slice of
+    /// its clock.
+    pub fn units(&self) -> Units {
+        match &self.tofino {
+            Some(tofino) => Units { depth_octets: tofino.chip.cell_octets(), time_ns: 1024 },
+            None => Units { depth_octets: 1, time_ns: 1000 },
+        }
+    }
 }
 
 /// How a port differs from the rest.
@@ -108,10 +196,26 @@ pub struct Tls {
 /// A compiled program's files, relative to the working directory or absolute.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PipelineFiles {
-    /// What the target runs: BMv2's JSON.
-    pub json: PathBuf,
     /// Its P4Info in text format.
     pub p4info: PathBuf,
+    /// What the target runs.
+    pub device: DeviceFiles,
+}
+
+/// What a target runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DeviceFiles {
+    /// BMv2's JSON.
+    Json(PathBuf),
+    /// What the compiler makes for a Tofino.
+    Tofino {
+        /// `tofino.bin` or `tofino2.bin`.
+        binary: PathBuf,
+        /// `context.json`.
+        context: PathBuf,
+        /// The BF-RT schema.
+        bfrt: Option<PathBuf>,
+    },
 }
 
 /// Queues of a BMv2 switch.

@@ -28,7 +28,7 @@ pub(super) use policies::{AclEntry, Policies};
 pub(super) use rdcc::Rdcc;
 pub(super) use reports::Reports;
 pub(super) use scone::Scone;
-pub(super) use switches::{PipelineFiles, Port, Queues, Switch, TargetName, Tls};
+pub(super) use switches::{PipelineFiles, Port, Queues, Switch, TargetName, Tls, Tofino};
 pub(super) use workloads::Workload;
 
 /// The ends of a cable.

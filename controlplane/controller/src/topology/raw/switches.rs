@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::topology::decode::{Int, Located, Named};
-use crate::topology::model::{Target, Trust};
+use crate::topology::model::{Chip, P4RuntimeServer, Target, Trust};
 use crate::topology::quantity::PacketRate;
 use crate::topology::shape::{choice, mapping};
-use crate::topology::values::{Prefix, ReportLimit};
+use crate::topology::values::{FrontPanel, Prefix, QueueSize, ReportLimit};
 
 mapping! {
     /// A switch.
@@ -24,7 +24,8 @@ mapping! {
         optional {
             /// Where its P4Runtime server listens, as host:port.
             p4runtime: Located<String>;
-            /// Port without an interface to which reports are cloned; default 510.
+            /// Port to which reports are cloned: one without an interface, by default 510; on a Tofino a recirculation port, by
+            /// default its first pipe's.
             clone_port: Located<Int<0, 510>>;
             /// Source address of its reports about IPv6 packets; without it nothing is reported about those.
             ipv6: Located<Ipv6Addr>;
@@ -40,8 +41,43 @@ mapping! {
             thrift: Located<String>;
             /// Its queues, where they are BMv2's; default `defaults.queues`.
             queues: Queues;
+            /// Its chip and what serves P4Runtime on it, where it is a Tofino.
+            tofino: Tofino;
         }
     }
+}
+
+mapping! {
+    /// A Tofino's chip, what serves P4Runtime on it, and its chassis.
+    struct Tofino = "tofino" {
+        optional {
+            /// Default `tofino`, the first generation.
+            chip: Located<ChipName>;
+            /// Default `stratum`.
+            server: Located<ServerName>;
+            /// Where each port's cable is plugged in, by port: as `5/0`, all lanes of front panel port 5, or `5/2`, its second
+            /// lane. Only for `crn chassis`.
+            front_panel: Named<Located<FrontPanel>>;
+            /// The part of the packet buffer that the queues share; default what the driver gives them. Only for `crn chassis`.
+            buffer: Located<QueueSize>;
+        }
+    }
+}
+
+choice! {
+    /// A chip's name.
+    enum ChipName = "a chip" {
+        "tofino" => Chip::Tofino,
+        "tofino2" => Chip::Tofino2,
+    } -> Chip
+}
+
+choice! {
+    /// The name of what serves P4Runtime on a Tofino.
+    enum ServerName = "a server" {
+        "stratum" => P4RuntimeServer::Stratum,
+        "p4studio" => P4RuntimeServer::P4Studio,
+    } -> P4RuntimeServer
 }
 
 mapping! {
@@ -81,10 +117,18 @@ mapping! {
     /// A compiled program. Files are looked for beside the topology file.
     struct PipelineFiles = "pipeline" {
         required {
-            /// What the target runs: BMv2's JSON.
-            json: Located<String> = "crn.json";
             /// Its P4Info in text format.
             p4info: Located<String> = "crn.p4info.txtpb";
+        }
+        optional {
+            /// What a switch of target `soft` or `bmv2` runs: BMv2's JSON.
+            json: Located<String>;
+            /// What a Tofino runs: the compiler's tofino.bin or tofino2.bin.
+            binary: Located<String>;
+            /// The compiler's context.json, for a Tofino.
+            context: Located<String>;
+            /// The compiler's BF-RT schema, for a Tofino; Stratum wants it.
+            bfrt: Located<String>;
         }
     }
 }
