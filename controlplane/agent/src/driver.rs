@@ -13,7 +13,8 @@ use crate::timer::Timer;
 /// How long a machine that was told to stop may take for its last words.
 const LAST_WORDS: Nanos = Nanos(200_000_000);
 
-/// Turns without a pause after which others (signals, a metrics server) get theirs.
+/// Turns without a pause after which others get theirs: signals, a metrics server, and the system's word that a socket
+/// may be read again, which comes only when the task pauses.
 const TURNS: u32 = 16;
 
 /// What an agent drives. Time comes in with every call; after any of them, `poll_transmit` and `poll_timeout` are asked
@@ -21,6 +22,12 @@ const TURNS: u32 = 16;
 pub trait Machine {
     /// Takes a datagram.
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos);
+
+    /// Whether it takes datagrams. One with too much to send lets them wait in the sockets, whose room is bounded,
+    /// rather than in memory, whose isn't.
+    fn takes_datagrams(&self) -> bool {
+        true
+    }
 
     /// Does what is due.
     fn handle_timeout(&mut self, now: Nanos);
@@ -68,6 +75,10 @@ pub async fn drive(
     let mut outbox = Outbox::default();
     let mut traffic = Traffic::default();
     let mut turns = 0;
+    for socket in sockets {
+        // The runtime doesn't know yet that a new socket may be written, and would say that it is blocked.
+        socket.writable().await?;
+    }
     loop {
         let now = clock.now();
         if machine.poll_timeout().is_some_and(|at| at <= now) {
@@ -82,35 +93,42 @@ pub async fn drive(
             return Ok(traffic);
         }
         let mut received = 0;
-        if blocked.is_none() {
+        let reads = blocked.is_none() && machine.takes_datagrams();
+        if reads {
             for (number, socket) in sockets.iter().enumerate() {
                 received += buffers
                     .receive(number, socket, |arrived| machine.handle_datagram(arrived, clock.now()))?;
             }
             traffic.received += received as u64;
-        } else {
-            traffic.blocked += 1;
         }
+        traffic.blocked += u64::from(blocked.is_some());
         let busy = received > 0 || (blocked.is_none() && outbox.sent() > sent_before);
         turns = if busy { turns + 1 } else { 0 };
         if busy && turns % TURNS != 0 {
             continue;
         }
-        // A machine that wants to be called at once is called a microsecond later: others must get their turn.
-        let now = clock.now();
-        let soonest = if busy { now } else { now + Nanos(1000) };
-        let last_words = stopped_at.map(|at| at + LAST_WORDS);
-        let deadline = machine.poll_timeout().into_iter().chain(last_words).min();
-        timer.set(if busy { Some(now) } else { deadline.map(|at| at.max(soonest)) }, now)?;
+        if busy {
+            // Waiting for what is ready already would not do: the runtime looks for what else is ready only when
+            // nothing is left to run.
+            tokio::task::yield_now().await;
+        } else {
+            // A machine that wants to be called at once is called a microsecond later: others must get their turn.
+            let now = clock.now();
+            let last_words = stopped_at.map(|at| at + LAST_WORDS);
+            let deadline = machine.poll_timeout().into_iter().chain(last_words).min();
+            timer.set(deadline.map(|at| at.max(now + Nanos(1000))), now)?;
+        }
         tokio::select! {
+            biased;
             () = &mut stop, if stopped_at.is_none() => {
                 let now = clock.now();
                 stopped_at = Some(now);
                 machine.stop(now);
             }
-            expired = timer.expired() => expired?,
-            () = readable(sockets), if blocked.is_none() => {}
+            () = std::future::ready(()), if busy => {}
             writable = writable(sockets, blocked), if blocked.is_some() => writable?,
+            () = readable(sockets), if reads => {}
+            expired = timer.expired() => expired?,
         }
     }
 }

@@ -262,9 +262,14 @@ impl Outbox {
         self.waiting.is_empty()
     }
 
+    /// Datagrams that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
     /// Whether a batch waits: nothing more should be added.
     pub fn is_full(&self) -> bool {
-        self.waiting.len() >= BATCH
+        self.waiting() >= BATCH
     }
 
     /// Adds a datagram whose payload `write` puts into an empty vector.

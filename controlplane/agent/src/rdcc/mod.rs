@@ -13,6 +13,7 @@
 //! | [`summary`] | the figures at the end |
 
 pub mod admission;
+mod epoch;
 pub mod event;
 mod host;
 mod run;
@@ -21,6 +22,7 @@ pub mod summary;
 pub mod transport;
 pub mod workload;
 
+pub use epoch::EpochError;
 pub use event::{Event, Observer};
 pub use host::Host;
 pub use run::{RunError, Shared, run};

@@ -5,10 +5,10 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wire::rdcc::Epoch;
 use wire::units::Nanos;
 
-use super::event::{Event, Observer};
+use super::epoch::{self, EpochError};
+use super::event::Observer;
 use super::host::{Host, HostError};
 use super::settings::{Role, Settings};
 use super::summary::Summary;
@@ -25,8 +25,11 @@ pub enum RunError {
     #[error(transparent)]
     Socket(#[from] SocketError),
     /// The parameters can't work.
-    #[error("the parameters can't work: {0}")]
+    #[error("the parameters can't work")]
     Parameters(#[from] HostError),
+    /// The Epoch of the run before can't be had, or this one's can't be kept.
+    #[error(transparent)]
+    Epoch(#[from] EpochError),
     /// The system fails.
     #[error("the agent can't go on: {0}")]
     System(#[from] io::Error),
@@ -48,7 +51,7 @@ pub async fn run(
     mut settings: Settings,
     role: Role,
     workload: Workload,
-    mut observe: Observer,
+    observe: Observer,
     shared: Shared,
     stop: impl Future<Output = ()>,
 ) -> Result<Summary, RunError> {
@@ -63,18 +66,14 @@ pub async fn run(
     }
     let source_ports = [sockets[2].local().port(), sockets[3].local().port()];
     let seeds = [entropy::seed()?, entropy::seed()?];
-    // RDCC, Association Establishment: a receiver without its old state has another Epoch, by all odds.
-    settings.receiver.epoch = Epoch(u16::from_be_bytes([seeds[0][0], seeds[1][0]]) | 1);
-    observe(
-        clock.now(),
-        &Event::Started {
-            address: address.into(),
-            rdcc_port: settings.rdcc_port,
-            data_port: settings.carrier.port(),
-            source_ports,
-        },
-    );
-    let host = Host::new(settings, role, workload, seeds, source_ports, observe, clock.now())?;
+    let previous = if role.receives() {
+        let (previous, epoch) = epoch::next(settings.epoch_file.as_deref())?;
+        settings.receiver.epoch = epoch;
+        previous
+    } else {
+        None
+    };
+    let host = Host::new(settings, role, workload, seeds, source_ports, previous, observe, clock.now())?;
     let mut sharing = Sharing { host, shared, next: Nanos(0) };
     let traffic = driver::drive(&mut sharing, &sockets, clock, stop).await?;
     let mut summary = sharing.host.summary(clock.now());
@@ -91,6 +90,10 @@ struct Sharing {
 }
 
 impl Machine for Sharing {
+    fn takes_datagrams(&self) -> bool {
+        self.host.takes_datagrams()
+    }
+
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
         self.host.handle_datagram(arrived, now);
     }

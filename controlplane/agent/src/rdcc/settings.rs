@@ -1,6 +1,7 @@
 //! What a host is told at its start.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 
 use controller::topology::{self, Topology};
 use rdcc::receiver::ReceiverConfig;
@@ -111,6 +112,10 @@ pub struct Given {
     pub scone_port: Option<u16>,
     /// Byte-window admission in front of posts; off is none.
     pub admission: Option<admission::Config>,
+    /// Where a receiver keeps its Epoch from one run to the next.
+    pub epoch_file: Option<PathBuf>,
+    /// Whether ports outside the Dynamic Ports range will do.
+    pub any_port: bool,
 }
 
 /// Everything that a host is told.
@@ -132,7 +137,14 @@ pub struct Settings {
     pub dcqcn: Option<dcqcn::Config>,
     /// Byte-window admission in front of the sender's posts.
     pub admission: Option<AdmissionSettings>,
+    /// Where a receiver keeps its Epoch from one run to the next.
+    pub epoch_file: Option<PathBuf>,
 }
+
+/// UDP ports that other protocols of the fabric have: `RoCEv2`, VXLAN, Geneve.
+const TAKEN: [u16; 3] = [wire::roce::UDP_PORT, 4789, 6081];
+/// The Dynamic Ports.
+const DYNAMIC: u16 = 49_152;
 
 /// Settings that can't be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -156,6 +168,19 @@ pub enum SettingsError {
     /// A codepoint of more than six bits.
     #[error("DSCP {0}; it should be at most 63")]
     Dscp(u8),
+    /// A port that isn't for RDCC, or that two would share.
+    #[error("port {port} for {what}: {why}")]
+    Port {
+        /// The port.
+        port: u16,
+        /// What it was to be for.
+        what: &'static str,
+        /// Why it can't be.
+        why: &'static str,
+    },
+    /// A quantity of nothing.
+    #[error("{0} is 0; it should be more")]
+    Zero(&'static str),
     /// Something that only queue pairs have.
     #[error("{0} needs queue pairs; the binding should be rocev2")]
     NoQueuePairs(&'static str),
@@ -181,10 +206,17 @@ impl Settings {
         let address = address.ok_or(missing("address", "--address"))?;
         let rdcc_port = given.rdcc_port.or(found.map(|(topology, _)| topology.domain.ports.rdcc));
         let rdcc_port = rdcc_port.ok_or(missing("RDCC port, which has no default", "--rdcc-port"))?;
+        check_ports(rdcc_port, carrier, found.is_some() || given.any_port)?;
         let link_rate = given.link_rate.or(found.and_then(|(topology, host)| rate(topology, host)));
         let link_rate = link_rate.ok_or(missing("link rate", "--link-rate"))?;
         let base_rtt = given.base_rtt.or(found.map(|(topology, _)| Nanos(topology.rdcc.base_rtt_ns)));
         let base_rtt = base_rtt.ok_or(missing("base round-trip time", "--base-rtt"))?;
+        if link_rate.0 == 0 {
+            return Err(SettingsError::Zero("the link rate"));
+        }
+        if base_rtt.0 == 0 {
+            return Err(SettingsError::Zero("the base round-trip time"));
+        }
         let unit = given.credit_unit.or(found.map(|(topology, _)| Octets(topology.rdcc.credit_unit)));
         let unit = unit.unwrap_or(Octets(DEFAULT_CREDIT_UNIT));
 
@@ -240,7 +272,34 @@ impl Settings {
             },
             trusted: sender.crn_addresses.clone(),
         });
-        Ok(Self { address, rdcc_port, dscp, carrier, sender, receiver, dcqcn, admission })
+        let epoch_file = given.epoch_file.clone();
+        Ok(Self { address, rdcc_port, dscp, carrier, sender, receiver, dcqcn, admission, epoch_file })
+    }
+}
+
+/// RDCC, Port Configuration: from the Dynamic Ports unless somebody says that others will do (a topology does so itself),
+/// and no other service's.
+fn check_ports(rdcc: u16, carrier: Carrier, any: bool) -> Result<(), SettingsError> {
+    let data = match carrier {
+        Carrier::RoceV2 => None,
+        Carrier::Opaque { port } => Some((port, "--data-port")),
+    };
+    for (port, what) in [(rdcc, "--rdcc-port")].into_iter().chain(data) {
+        let wrong = |why| Err(SettingsError::Port { port, what, why });
+        if TAKEN.contains(&port) {
+            return wrong(
+                "it is that of RoCEv2 (4791), VXLAN (4789) or Geneve (6081); choose one from 49152 to 65535",
+            );
+        }
+        if port < DYNAMIC && !any {
+            return wrong("choose one from 49152 to 65535, or give --allow-any-port");
+        }
+    }
+    match data {
+        Some((port, what)) if port == rdcc => {
+            Err(SettingsError::Port { port, what, why: "it is the RDCC port; choose another" })
+        }
+        _ => Ok(()),
     }
 }
 

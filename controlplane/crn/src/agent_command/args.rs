@@ -27,9 +27,16 @@ pub struct Common {
     /// The host's own IPv4 address
     #[arg(long, value_name = "ADDRESS")]
     address: Option<Ipv4Addr>,
-    /// The domain's RDCC port; there is no default
+    /// The domain's RDCC port, 49152 to 65535; there is no default
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     rdcc_port: Option<u16>,
+    /// Let --rdcc-port and --data-port be outside 49152 to 65535
+    #[arg(long)]
+    allow_any_port: bool,
+    /// File that keeps the receiver's Epoch from one run to the next: the next run has another, and doesn't grant while
+    /// grants of the last one may still be used
+    #[arg(long, value_name = "FILE")]
+    epoch_file: Option<PathBuf>,
     /// Rate of the host's link, as in 1Gbps
     #[arg(long, value_name = "RATE")]
     link_rate: Option<Rate>,
@@ -72,7 +79,8 @@ pub struct Common {
     /// Address that reports are believed from, beside the topology's; may be repeated
     #[arg(long = "crn", value_name = "ADDRESS")]
     crn_addresses: Vec<Ipv4Addr>,
-    /// DSCP of scheduled, unscheduled and control datagrams, as in 26,28,48
+    /// DSCP of scheduled, unscheduled and control datagrams, as in 26,28,48 [default: the topology's, else 0,0,0, which
+    /// gives control no priority before data]
     #[arg(long, value_name = "S,U,C")]
     dscp: Option<DscpList>,
     /// Answer marked data with CNPs, and pace what is sent by those that come (DCQCN)
@@ -154,6 +162,8 @@ impl Common {
             crem_port: self.crem_port,
             scone_port: self.scone_port,
             admission: None,
+            epoch_file: self.epoch_file.clone(),
+            any_port: self.allow_any_port,
         }
     }
 

@@ -6,6 +6,7 @@ pub mod print;
 
 use std::sync::{Arc, Mutex};
 
+use agent::rdcc::settings::Carrier;
 use agent::rdcc::{Observer, Role, Settings, Workload, run as run_host};
 use clap::Subcommand;
 use controller::topology::Topology;
@@ -68,12 +69,10 @@ fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
     }
     let settings = Settings::new(place, &given, common.carrier()).into_diagnostic()?;
     let workload = if role.sends() { workload(load, place)? } else { Workload::default() };
-    if role == Role::Sender && workload.to.is_empty() {
-        return Err(miette!(
-            help = "give --to, or a topology with a workload in which the host sends",
-            "there is nobody to send to"
-        ));
+    if role == Role::Sender {
+        check_workload(&workload)?;
     }
+    check_lengths(&workload, &settings)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()?;
     let printer = Arc::new(Mutex::new(Printer::new(common.json, common.grants)));
     let summary = runtime.block_on(async {
@@ -113,6 +112,34 @@ fn workload(load: &Load, place: Option<(&Topology, &str)>) -> Result<Workload> {
     workload.batches = load.batches.unwrap_or(workload.batches.max(1));
     workload.gap = load.gap.map_or(workload.gap, |gap| gap.0);
     Ok(workload)
+}
+
+/// A sender without anything to send would end at once, as if all were well.
+fn check_workload(workload: &Workload) -> Result<()> {
+    let (help, missing) = if workload.to.is_empty() {
+        ("give --to, or a topology with a workload in which the host sends", "there is nobody to send to")
+    } else if workload.messages.is_empty() {
+        ("give --message SIZE, once for each message of a batch", "there is nothing to send")
+    } else if workload.batches == 0 {
+        ("give --batches 1 or more", "there is nothing to send in 0 batches")
+    } else {
+        return Ok(());
+    };
+    Err(miette!(help = help, "{missing}"))
+}
+
+/// RDCC, Message Bindings: a message over `RoCEv2` is at most 65,535 RDMA messages, each a Credit Unit here.
+fn check_lengths(workload: &Workload, settings: &Settings) -> Result<()> {
+    let unit = settings.receiver.credit_unit;
+    let most = unit.0.saturating_mul(u64::from(u16::MAX));
+    let longest = workload.messages.iter().map(|message| message.octets).max().unwrap_or_default();
+    if settings.carrier == Carrier::RoceV2 && longest > most {
+        return Err(miette!(
+            help = "send it as several messages, or give both sides a larger --credit-unit",
+            "a message of {longest} octets is too long: over RoCEv2 one has at most {most}, 65,535 Credit Units of {unit}"
+        ));
+    }
+    Ok(())
 }
 
 /// Waits for Ctrl-C or a request to terminate; listens for them from now on.

@@ -74,11 +74,13 @@ impl Printer {
                 messages.done, messages.submitted, messages.batches, messages.octets, messages.goodput
             )?;
             let completion = messages.completion;
-            writeln!(
-                out,
-                "completion: median {:.0} us, 99th percentile {:.0} us, longest {:.0} us",
-                completion.p50, completion.p99, completion.max
-            )?;
+            if messages.done > 0 {
+                writeln!(
+                    out,
+                    "completion: median {:.0} us, 99th percentile {:.0} us, longest {:.0} us",
+                    completion.p50, completion.p99, completion.max
+                )?;
+            }
         }
         if let Some(admission) = &summary.admission {
             writeln!(out, "admission, {}: {}", admission.mode, listed(&admission.counters))?;
@@ -125,7 +127,11 @@ fn told(event: &Event) -> String {
             format!("association with {peer}: U {limit}, Credit Unit {unit}")
         }
         Event::AssociationUp { peer, .. } => format!("association with {peer}"),
-        Event::AssociationLost { peer } => format!("{peer} lost its state; associating again"),
+        Event::AssociationLost { peer } => {
+            format!(
+                "{peer} doesn't know the association any more (it was idle, or {peer} started again); associating again"
+            )
+        }
         Event::AssociationFailed { peer, refused: true } => format!("{peer} refused the association"),
         Event::AssociationFailed { peer, .. } => format!("{peer} doesn't answer"),
         Event::Grant { peer, limit, rate, pool: true, .. } => {

@@ -10,14 +10,15 @@ use wire::units::Nanos;
 use super::Host;
 use crate::rdcc::event::Event;
 use crate::rdcc::summary::micros;
+use crate::rdcc::transport::Way;
 
 impl Host {
     pub(super) fn receiver_event(&mut self, event: ReceiverEvent, now: Nanos) {
         let told = match event {
             ReceiverEvent::AssociationUp { from } => {
-                // A sender that begins has a transport that begins.
+                // A sender that begins has a transport that begins. Ours to it, if there is one, isn't concerned.
                 if let IpAddr::V4(address) = from.ip() {
-                    self.connect(address, now);
+                    self.transport.connect(address, Way::In);
                 }
                 Event::AssociationUp { peer: from, unscheduled_limit: None, credit_unit: None }
             }
@@ -45,7 +46,6 @@ impl Host {
             SenderEvent::AssociationLost { peer } => {
                 if let IpAddr::V4(address) = peer.ip() {
                     self.connect(address, now);
-                    self.number(address, peer);
                 }
                 Event::AssociationLost { peer }
             }

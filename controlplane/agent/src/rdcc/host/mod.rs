@@ -9,18 +9,22 @@ use admission::reports::ControlPort;
 use rdcc::receiver::{ConfigError, Receiver};
 use rdcc::sender::{MessageSpec, Sender};
 use rdcc::{Addressee, Datagram};
-use wire::rdcc::{MessageId, MessageType};
+use wire::rdcc::{Epoch, MessageId, MessageType};
 use wire::units::{Nanos, Octets};
 
 use super::admission::{Admission, AdmissionError};
 use super::event::{Event, Observer};
 use super::settings::{Dscp, Role, Settings};
 use super::summary::{Counters, Messages, Summary, micros};
-use super::transport::{Arrival, Transport};
+use super::transport::{Arrival, Transport, Way};
 use super::workload::{MessageShape, Progress, Workload};
 use super::{CONTROL, DATA, REPORTS};
 use crate::driver::{Machine, Traffic};
-use crate::socket::{Arrived, Outbox, tos};
+use crate::socket::{Arrived, BATCH, Outbox, tos};
+
+/// Control datagrams that may wait for the sockets. With more, nothing is read and no timer of RDCC is served: both make
+/// new ones, and what nobody can send yet had better not be made.
+const CONTROL_WAITS: usize = 4096;
 
 /// A host of the domain.
 pub struct Host {
@@ -52,26 +56,36 @@ pub enum HostError {
 }
 
 impl Host {
-    /// A host that has not sent anything yet.
+    /// A host that has not sent anything yet. `previous` is the Epoch of the run before, if one is known to have been:
+    /// its grants may still be used, so this run's receiver begins only when they can't any more.
     ///
     /// # Errors
     /// `HostError` for parameters that can't work.
+    #[expect(clippy::too_many_arguments, reason = "each is another part of the world")]
     pub fn new(
         settings: Settings,
         role: Role,
         workload: Workload,
         seeds: [[u8; 32]; 2],
         source_ports: [u16; 2],
-        observe: Observer,
+        previous: Option<Epoch>,
+        mut observe: Observer,
         now: Nanos,
     ) -> Result<Self, HostError> {
         let transport = Transport::new(&settings, source_ports);
+        let data_port = settings.carrier.port();
         let Settings { address, rdcc_port, dscp, sender, receiver, admission, .. } = settings;
         let admission = admission
             .filter(|_| role.sends())
             .map(|settings| Admission::new(settings, address, receiver.base_rtt, now))
             .transpose()?;
-        let receiver = role.receives().then(|| Receiver::new(receiver, seeds[1])).transpose()?;
+        let receive = |config| match previous {
+            Some(_) => Receiver::restarted(config, previous, seeds[1], now),
+            None => Receiver::new(config, seeds[1]),
+        };
+        let receiver = role.receives().then(|| receive(receiver)).transpose()?;
+        let address = address.into();
+        observe(now, &Event::Started { address, rdcc_port, data_port, source_ports });
         let workload = if role.sends() { workload } else { Workload::default() };
         let mut host = Self {
             rdcc_port,
@@ -95,7 +109,6 @@ impl Host {
         for to in self.progress.receivers().to_vec() {
             self.connect(to, now);
             let peer = self.peer(to);
-            self.number(to, peer);
             if let Some(sender) = &mut self.sender {
                 // The port is the domain's, and nobody was asked before: nothing is refused.
                 let asked = sender.associate(peer, now);
@@ -105,14 +118,14 @@ impl Host {
         self.settle(now);
     }
 
-    /// The transport begins anew with a peer.
+    /// The transport to a receiver begins anew, and with it the numbers that posts get.
     fn connect(&mut self, to: Ipv4Addr, now: Nanos) {
-        self.transport.connect(to);
+        self.transport.connect(to, Way::Out);
+        let peer = self.peer(to);
+        self.number(to, peer);
         if let Some(admission) = &mut self.admission
-            && self.progress.receivers().contains(&to)
             && let Err(error) = admission.connected(to, now)
         {
-            let peer = self.peer(to);
             self.tell(now, &Event::MessageAborted { peer, message: 0, reason: error.to_string() });
         }
     }
@@ -245,6 +258,16 @@ impl Host {
         }
     }
 
+    /// Puts the next control datagram into the outbox, if one waits.
+    fn post_control(&mut self, outbox: &mut Outbox) -> bool {
+        let Some(datagram) = self.control.pop_front() else { return false };
+        if let IpAddr::V4(address) = datagram.to.ip() {
+            let to = SocketAddrV4::new(address, datagram.to.port());
+            outbox.push(CONTROL, to, tos(self.dscp.control), |out| out.extend_from_slice(&datagram.octets));
+        }
+        true
+    }
+
     /// A message of ours is over.
     fn message_over(&mut self, peer: SocketAddr, message: MessageId, done: bool) {
         if let Some(admission) = &mut self.admission {
@@ -284,6 +307,10 @@ impl Host {
 }
 
 impl Machine for Host {
+    fn takes_datagrams(&self) -> bool {
+        self.control.len() < CONTROL_WAITS
+    }
+
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
         match arrived.socket {
             CONTROL => self.handle_control(arrived.from, arrived.octets, now),
@@ -303,11 +330,13 @@ impl Machine for Host {
 
     fn handle_timeout(&mut self, now: Nanos) {
         self.start_batch(now);
-        if let Some(sender) = &mut self.sender {
-            sender.handle_timeout(now);
-        }
-        if let Some(receiver) = &mut self.receiver {
-            receiver.handle_timeout(now);
+        if self.takes_datagrams() {
+            if let Some(sender) = &mut self.sender {
+                sender.handle_timeout(now);
+            }
+            if let Some(receiver) = &mut self.receiver {
+                receiver.handle_timeout(now);
+            }
         }
         self.transport.handle_timeout(now);
         if let Some(admission) = &mut self.admission {
@@ -317,10 +346,12 @@ impl Machine for Host {
     }
 
     fn poll_timeout(&mut self) -> Option<Nanos> {
+        let (sender, receiver) = (self.sender.as_ref(), self.receiver.as_ref());
+        let served = self.takes_datagrams();
         let timers = [
             self.progress.poll_timeout(),
-            self.sender.as_ref().and_then(Sender::poll_timeout),
-            self.receiver.as_ref().and_then(Receiver::poll_timeout),
+            sender.filter(|_| served).and_then(Sender::poll_timeout),
+            receiver.filter(|_| served).and_then(Receiver::poll_timeout),
             self.transport.poll_timeout(),
             self.admission.as_ref().and_then(Admission::poll_timeout),
         ];
@@ -331,13 +362,10 @@ impl Machine for Host {
     fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
         self.post(now);
         self.settle(now);
-        while !outbox.is_full() {
-            let Some(datagram) = self.control.pop_front() else { break };
-            let IpAddr::V4(address) = datagram.to.ip() else { continue };
-            let to = SocketAddrV4::new(address, datagram.to.port());
-            outbox.push(CONTROL, to, tos(self.dscp.control), |out| out.extend_from_slice(&datagram.octets));
-        }
+        // First, but not alone: data that no control lets through would make more of it.
+        while outbox.waiting() < BATCH / 2 && self.post_control(outbox) {}
         self.transport.poll_transmit(outbox, now);
+        while !outbox.is_full() && self.post_control(outbox) {}
         self.settle(now);
     }
 

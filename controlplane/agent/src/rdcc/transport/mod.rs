@@ -40,6 +40,15 @@ pub struct Completed {
     pub status: WcStatus,
 }
 
+/// Which way data goes. Each has an association of its own in RDCC, and with it a beginning of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// To a receiver.
+    Out,
+    /// From a sender.
+    In,
+}
+
 /// Counters of a transport.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransportStats {
@@ -104,11 +113,11 @@ impl Transport {
         }
     }
 
-    /// Begins anew with a peer: it is new, or has lost its state.
-    pub fn connect(&mut self, peer: Ipv4Addr) {
+    /// Begins anew with a peer in one direction: it is new, or has lost its state. Data in the other goes on.
+    pub fn connect(&mut self, peer: Ipv4Addr, way: Way) {
         match &mut self.kind {
-            Kind::RoceV2(transport) => transport.connect(peer),
-            Kind::Opaque(transport) => transport.connect(peer),
+            Kind::RoceV2(transport) => transport.connect(peer, way),
+            Kind::Opaque(transport) => transport.connect(peer, way),
         }
     }
 

@@ -11,7 +11,7 @@ use rdcc::receiver::OpaqueArrival;
 use rdcc::sender::{Binding, SendPermit};
 use wire::units::Nanos;
 
-use super::{Arrival, Told, TransportStats, fill};
+use super::{Arrival, Told, TransportStats, Way, fill};
 use crate::rdcc::settings::Settings;
 use crate::rdcc::{DATA, SOURCES};
 use crate::socket::{Arrived, ECT0, Outbox, tos};
@@ -79,8 +79,11 @@ impl Opaque {
         }
     }
 
-    pub(super) fn connect(&mut self, peer: Ipv4Addr) {
-        self.coming.insert(peer, Coming::default());
+    pub(super) fn connect(&mut self, peer: Ipv4Addr, way: Way) {
+        if way == Way::In {
+            self.coming.insert(peer, Coming::default());
+            return;
+        }
         let pieces = self.unacknowledged.range((peer, 0, 0)..=(peer, u64::MAX, u64::MAX));
         let pieces: Vec<Piece> = pieces.map(|(&piece, _)| piece).collect();
         for piece in pieces {

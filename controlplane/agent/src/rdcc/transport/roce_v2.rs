@@ -1,8 +1,10 @@
-//! Binding Kind 1: software `RoCEv2` over UDP sockets, two queue pairs a peer.
+//! Binding Kind 1: software `RoCEv2` over UDP sockets, two queue pairs a peer and direction.
 //!
 //! Which queue pairs two hosts use is a matter of configuration in RDCC. Here they follow from the addresses: the queue
-//! pairs for a peer have the low 23 bits of its address, shifted, and the lowest bit tells unscheduled from scheduled
-//! ones, so that no host is configured with numbers. They begin anew, from packet number 0, with each association.
+//! pairs for a peer have the low 22 bits of its address, shifted; the next bit tells those that data comes in by from
+//! those that it goes out by, and the lowest unscheduled from scheduled ones. So no host is configured with numbers.
+//! They begin anew, from packet number 0, with each association, and associations are of one direction: what the other
+//! direction's queue pairs are sending goes on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -14,7 +16,7 @@ use wire::rdcc::MessageId;
 use wire::roce::UDP_PORT;
 use wire::units::Nanos;
 
-use super::{Arrival, Completed, Told, TransportStats, fill};
+use super::{Arrival, Completed, Told, TransportStats, Way, fill};
 use crate::rdcc::SOURCES;
 use crate::rdcc::settings::Settings;
 use crate::sealed::Seal;
@@ -23,7 +25,7 @@ use crate::socket::{Arrived, ECT0, Outbox, tos};
 /// Payload sizes of an RDMA packet.
 const MTUS: [u16; 5] = [256, 512, 1024, 2048, 4096];
 /// An address's part of a queue pair number.
-const ADDRESS_BITS: u32 = 0x007f_ffff;
+const ADDRESS_BITS: u32 = 0x003f_ffff;
 /// A queue pair waits this many base round-trip times for an acknowledgement, ...
 const TIMEOUT_RTTS: u64 = 8;
 /// ... and at least this long: another process may have the processor.
@@ -39,14 +41,17 @@ pub(super) struct RoceV2 {
     ack_dscp: u8,
     timeout: Nanos,
     dcqcn: Option<dcqcn::Config>,
-    peers: BTreeMap<Ipv4Addr, Peer>,
-    /// Peers that may have packets to send, in turn.
-    active: VecDeque<Ipv4Addr>,
-    deadlines: BTreeSet<(Nanos, Ipv4Addr)>,
+    peers: BTreeMap<Towards, Peer>,
+    /// Those that may have packets to send, in turn.
+    active: VecDeque<Towards>,
+    deadlines: BTreeSet<(Nanos, Towards)>,
     seal: Seal,
     /// Counts of endpoints that are gone.
     gone: TransportStats,
 }
+
+/// A peer, and which way data goes: the packets of an endpoint that data comes in by are acknowledgements.
+type Towards = (Ipv4Addr, Way);
 
 #[derive(Debug)]
 struct Peer {
@@ -74,7 +79,11 @@ impl RoceV2 {
         }
     }
 
-    pub(super) fn connect(&mut self, peer: Ipv4Addr) {
+    pub(super) fn connect(&mut self, peer: Ipv4Addr, way: Way) {
+        let there = match way {
+            Way::Out => Way::In,
+            Way::In => Way::Out,
+        };
         let mut endpoint = Endpoint::new();
         for (unscheduled, source_port) in [false, true].into_iter().zip(self.source_ports) {
             let config = QpConfig {
@@ -85,8 +94,8 @@ impl RoceV2 {
                 ack_dscp: self.ack_dscp,
                 dcqcn: self.dcqcn,
                 ..QpConfig::new(
-                    number(peer, unscheduled),
-                    number(self.address, unscheduled),
+                    number(peer, way, unscheduled),
+                    number(self.address, there, unscheduled),
                     IpAddr::V4(peer),
                 )
             };
@@ -94,36 +103,39 @@ impl RoceV2 {
             let created = endpoint.create_qp(config);
             debug_assert!(created.is_ok(), "{created:?}");
         }
-        let before = self.peers.insert(peer, Peer { endpoint, active: false, deadline: None });
+        let towards = (peer, way);
+        let before = self.peers.insert(towards, Peer { endpoint, active: false, deadline: None });
         if let Some(before) = before {
             self.gone = added(self.gone, &before.endpoint);
             if let Some(deadline) = before.deadline {
-                self.deadlines.remove(&(deadline, peer));
+                self.deadlines.remove(&(deadline, towards));
             }
         }
-        self.active.retain(|&other| other != peer);
+        self.active.retain(|&other| other != towards);
     }
 
     /// The number of this host's queue pair at a peer.
     pub(super) fn remote_qp(&self, unscheduled: bool) -> u32 {
-        number(self.address, unscheduled)
+        number(self.address, Way::In, unscheduled)
     }
 
     pub(super) fn numbering(&self, peer: Ipv4Addr) -> Vec<(u32, u32)> {
-        let Some(state) = self.peers.get(&peer) else { return Vec::new() };
-        let next = |unscheduled| state.endpoint.next_msn(number(peer, unscheduled)).unwrap_or_default();
+        let Some(state) = self.peers.get(&(peer, Way::Out)) else { return Vec::new() };
+        let next =
+            |unscheduled| state.endpoint.next_msn(number(peer, Way::Out, unscheduled)).unwrap_or_default();
         [false, true].map(|unscheduled| (self.remote_qp(unscheduled), next(unscheduled))).to_vec()
     }
 
     pub(super) fn post(&mut self, permit: &SendPermit, dscp: u8, told: &mut Told<'_>, now: Nanos) {
         let IpAddr::V4(peer) = permit.peer.ip() else { return };
-        let Some(state) = self.peers.get_mut(&peer) else { return };
+        let towards = (peer, Way::Out);
         let unscheduled =
-            permit.binding == rdcc::sender::Binding::RoceV2 { destination_qp: number(self.address, true) };
-        let posted =
-            state.endpoint.post(number(peer, unscheduled), permit.message.0, permit.octets, dscp, now);
+            permit.binding == rdcc::sender::Binding::RoceV2 { destination_qp: self.remote_qp(true) };
+        let Some(state) = self.peers.get_mut(&towards) else { return };
+        let qp = number(peer, Way::Out, unscheduled);
+        let posted = state.endpoint.post(qp, permit.message.0, permit.octets, dscp, now);
         debug_assert!(posted.is_ok_and(|msn| msn == permit.msn), "{posted:?} {permit:?}");
-        self.touched(peer, told);
+        self.touched(towards, told);
     }
 
     pub(super) fn handle_datagram(&mut self, arrived: &Arrived<'_>, told: &mut Told<'_>, now: Nanos) {
@@ -131,7 +143,8 @@ impl RoceV2 {
         let from = *source.ip();
         let to = SocketAddrV4::new(self.address, UDP_PORT);
         let intact = self.seal.is_intact(source, to, arrived.octets);
-        let Some(state) = self.peers.get_mut(&from).filter(|_| intact) else {
+        let way = destination_way(arrived.octets);
+        let Some(state) = way.and_then(|way| self.peers.get_mut(&(from, way))).filter(|_| intact) else {
             told.stats.refused_packets += 1;
             return;
         };
@@ -156,17 +169,19 @@ impl RoceV2 {
                 source_port: arrived.from.port(),
             }));
         }
-        self.touched(from, told);
+        if let Some(way) = way {
+            self.touched((from, way), told);
+        }
     }
 
     pub(super) fn handle_timeout(&mut self, told: &mut Told<'_>, now: Nanos) {
-        while let Some(&(at, peer)) = self.deadlines.first() {
+        while let Some(&(at, towards)) = self.deadlines.first() {
             if at > now {
                 return;
             }
-            let Some(state) = self.peers.get_mut(&peer) else { return };
+            let Some(state) = self.peers.get_mut(&towards) else { return };
             state.endpoint.handle_timeout(now);
-            self.touched(peer, told);
+            self.touched(towards, told);
         }
     }
 
@@ -176,16 +191,16 @@ impl RoceV2 {
 
     pub(super) fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
         while !outbox.is_full() {
-            let Some(peer) = self.active.pop_front() else { return };
-            let Some(state) = self.peers.get_mut(&peer) else { continue };
+            let Some(towards) = self.active.pop_front() else { return };
+            let Some(state) = self.peers.get_mut(&towards) else { continue };
             match state.endpoint.poll_transmit(now) {
                 Some(packet) => {
-                    self.active.push_back(peer);
-                    self.put(peer, &packet, outbox);
+                    self.active.push_back(towards);
+                    self.put(towards.0, &packet, outbox);
                 }
                 None => state.active = false,
             }
-            self.rescheduled(peer);
+            self.rescheduled(towards);
         }
     }
 
@@ -206,12 +221,13 @@ impl RoceV2 {
     }
 
     /// Something happened with a peer's endpoint: it may have packets, completions and another deadline.
-    fn touched(&mut self, peer: Ipv4Addr, told: &mut Told<'_>) {
-        let Some(state) = self.peers.get_mut(&peer) else { return };
+    fn touched(&mut self, towards: Towards, told: &mut Told<'_>) {
+        let Some(state) = self.peers.get_mut(&towards) else { return };
+        let peer = towards.0;
         while let Some(completion) = state.endpoint.poll_completion() {
             let message = MessageId(completion.wr_id);
             // The lowest bit tells the kinds apart at both ends.
-            let destination_qp = number(self.address, completion.qp & 1 == 1);
+            let destination_qp = number(self.address, Way::In, completion.qp & 1 == 1);
             told.completions.push_back(Completed {
                 peer,
                 destination_qp,
@@ -223,23 +239,23 @@ impl RoceV2 {
             }
         }
         if !core::mem::replace(&mut state.active, true) {
-            self.active.push_back(peer);
+            self.active.push_back(towards);
         }
-        self.rescheduled(peer);
+        self.rescheduled(towards);
     }
 
-    fn rescheduled(&mut self, peer: Ipv4Addr) {
-        let Some(state) = self.peers.get_mut(&peer) else { return };
+    fn rescheduled(&mut self, towards: Towards) {
+        let Some(state) = self.peers.get_mut(&towards) else { return };
         let deadline = state.endpoint.poll_timeout();
         let before = core::mem::replace(&mut state.deadline, deadline);
         if before == deadline {
             return;
         }
         if let Some(before) = before {
-            self.deadlines.remove(&(before, peer));
+            self.deadlines.remove(&(before, towards));
         }
         if let Some(deadline) = deadline {
-            self.deadlines.insert((deadline, peer));
+            self.deadlines.insert((deadline, towards));
         }
     }
 
@@ -265,7 +281,13 @@ fn added(sum: TransportStats, endpoint: &Endpoint) -> TransportStats {
     }
 }
 
-/// The number of a queue pair for the host `address`.
-fn number(address: Ipv4Addr, unscheduled: bool) -> u32 {
-    ((u32::from(address) & ADDRESS_BITS) << 1) | u32::from(unscheduled)
+/// The number of a host's queue pair for its peer `address`, of data that goes the `way` as seen from that host.
+fn number(address: Ipv4Addr, way: Way, unscheduled: bool) -> u32 {
+    ((u32::from(address) & ADDRESS_BITS) << 2) | u32::from(way == Way::In) << 1 | u32::from(unscheduled)
+}
+
+/// Which of a peer's endpoints a packet is for: the second lowest bit of its destination queue pair's number tells.
+fn destination_way(packet: &[u8]) -> Option<Way> {
+    let bth = wire::roce::Bth::decode(packet).ok()?;
+    Some(if bth.destination_qp & 2 == 0 { Way::Out } else { Way::In })
 }
