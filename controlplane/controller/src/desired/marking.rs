@@ -2,7 +2,7 @@
 //! takes it off. So does every switch at the domain's boundary, where marks aren't believed.
 
 use crate::pipeline::generated::constants::{EDGE_INSERT, EDGE_REMOVE};
-use crate::pipeline::generated::{actions, tables};
+use crate::pipeline::generated::{actions, fields, params, tables};
 use crate::topology::{Fabric, Host, MarkedFlow, Origin, Topology, Trust, mapped};
 
 use super::builder::{Act, Builder, Match};
@@ -28,10 +28,10 @@ pub(super) fn entries(
         let number = u64::try_from(index).unwrap_or(u64::MAX);
         // Of flows that a packet matches the first of the file counts it.
         let priority = i32::try_from(marking.flows.len() - index).unwrap_or(i32::MAX);
-        let set = || builder.action(actions::set_marking::NAME, &[("flow", number.into())]);
+        let set = || builder.action(actions::set_marking::NAME, &[(params::FLOW, number.into())]);
         let by_mark = [
-            ("marked", Match::Masked(1, 1)),
-            ("flow_mon_id", Match::Masked(flow.flow_mon_id.into(), 0xf_ffff)),
+            (fields::MARKED, Match::Masked(1, 1)),
+            (fields::FLOW_MON_ID, Match::Masked(flow.flow_mon_id.into(), 0xf_ffff)),
         ];
         let mut of_flow =
             vec![builder.prioritised(tables::marking_flow::NAME, &by_mark, Act::Action(set()?), priority)?];
@@ -45,7 +45,8 @@ pub(super) fn entries(
             )?);
         }
         // (operation, the ports by which packets of the flow come in or go out)
-        for (operation, host, side) in [(EDGE_INSERT, from, "ingress_port"), (EDGE_REMOVE, to, "egress_port")]
+        for (operation, host, side) in
+            [(EDGE_INSERT, from, fields::INGRESS_PORT), (EDGE_REMOVE, to, fields::EGRESS_PORT)]
         {
             if host.attachment.switch != switch {
                 continue;
@@ -54,12 +55,13 @@ pub(super) fn entries(
                 let action = builder.action(
                     actions::set_edge::NAME,
                     &[
-                        ("operation", operation.into()),
-                        ("flow_mon_id", flow.flow_mon_id.into()),
-                        ("period_log2", marking.period_log2.into()),
+                        (params::OPERATION, operation.into()),
+                        (params::FLOW_MON_ID, flow.flow_mon_id.into()),
+                        (params::PERIOD_LOG2, marking.period_log2.into()),
                     ],
                 )?;
-                let key = [(side, Match::Masked((*port).into(), 0x1ff)), ("flow", Match::Exact(number))];
+                let key =
+                    [(side, Match::Masked((*port).into(), 0x1ff)), (fields::FLOW, Match::Exact(number))];
                 of_flow.push(builder.entry(tables::marking_edge::NAME, &key, Act::Action(action))?);
             }
         }
@@ -87,16 +89,16 @@ pub(crate) fn on_the_way(fabric: &Fabric<'_>, switch: &str, from: &Host, to: &Ho
 
 /// Packets that bear no mark yet.
 fn five_tuple(flow: &MarkedFlow, from: &Host, to: &Host) -> Vec<(&'static str, Match)> {
-    let mut key = vec![("marked", Match::Masked(0, 1))];
-    for (field, host) in [("src_addr", from), ("dst_addr", to)] {
+    let mut key = vec![(fields::MARKED, Match::Masked(0, 1))];
+    for (field, host) in [(fields::SRC_ADDR, from), (fields::DST_ADDR, to)] {
         if let Some(address) = host.ipv6 {
             key.push((field, Match::Masked(mapped(address.into()), u128::MAX)));
         }
     }
     if let Some(protocol) = flow.protocol {
-        key.push(("protocol", Match::Masked(protocol.into(), 0xff)));
+        key.push((fields::PROTOCOL, Match::Masked(protocol.into(), 0xff)));
     }
-    for (field, port) in [("src_port", flow.source_port), ("dst_port", flow.destination_port)] {
+    for (field, port) in [(fields::SRC_PORT, flow.source_port), (fields::DST_PORT, flow.destination_port)] {
         if let Some(port) = port {
             key.push((field, Match::Masked(port.into(), 0xffff)));
         }

@@ -13,7 +13,7 @@ use p4runtime::index::IndexError;
 use p4runtime::p4::v1::{Entity, entity};
 
 use crate::pipeline::generated::constants::REPORT_CLONE_SESSION;
-use crate::pipeline::generated::{actions, meters, tables};
+use crate::pipeline::generated::{actions, fields, meters, params, tables};
 use crate::pipeline::tofino;
 use crate::report_size;
 use crate::topology::{Origin, Role, Switch, Target, Topology, Trust};
@@ -134,12 +134,12 @@ fn reporter(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Resul
     let action = builder.action(
         actions::set_reporter::NAME,
         &[
-            ("reporter_id", u128::from(switch.reporter_id)),
-            ("ipv4_address", u128::from(u32::from(switch.address))),
-            ("ipv6_address", switch.ipv6.map_or(0, u128::from)),
-            ("rdcc_port", u128::from(ports.rdcc)),
-            ("crem_port", u128::from(ports.crem)),
-            ("scone_port", u128::from(ports.scone)),
+            (params::REPORTER_ID, u128::from(switch.reporter_id)),
+            (params::IPV4_ADDRESS, u128::from(u32::from(switch.address))),
+            (params::IPV6_ADDRESS, switch.ipv6.map_or(0, u128::from)),
+            (params::RDCC_PORT, u128::from(ports.rdcc)),
+            (params::CREM_PORT, u128::from(ports.crem)),
+            (params::SCONE_PORT, u128::from(ports.scone)),
         ],
     )?;
     builder.default_action(tables::reporter::NAME, action)
@@ -150,12 +150,12 @@ fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, D
         let action = builder.action(
             actions::set_class::NAME,
             &[
-                ("traffic_class", u128::from(entry.class)),
-                ("role", u128::from(entry.role.code())),
-                ("queue", u128::from(entry.queue)),
+                (params::TRAFFIC_CLASS, u128::from(entry.class)),
+                (params::ROLE, u128::from(entry.role.code())),
+                (params::QUEUE, u128::from(entry.queue)),
             ],
         )?;
-        let key = [("dscp", Match::Exact(u64::from(entry.dscp)))];
+        let key = [(fields::DSCP, Match::Exact(u64::from(entry.dscp)))];
         Ok((builder.entry(tables::dscp_map::NAME, &key, Act::Action(action))?, Origin::Dscp(entry.dscp)))
     };
     topology.domain.dscp.iter().map(entry).collect()
@@ -163,10 +163,10 @@ fn dscp_map(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, D
 
 /// A port inside the domain.
 fn port_trust(port: u16, builder: Builder<'_>) -> Result<Entity, DesiredError> {
-    let action = builder.action(actions::set_trust::NAME, &[("dscp", 1), ("control", 1)])?;
+    let action = builder.action(actions::set_trust::NAME, &[(params::DSCP, 1), (params::CONTROL, 1)])?;
     builder.entry(
         tables::port_trust::NAME,
-        &[("ingress_port", Match::Exact(u64::from(port)))],
+        &[(fields::INGRESS_PORT, Match::Exact(u64::from(port)))],
         Act::Action(action),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::pipeline::generated::{actions, tables};
+use crate::pipeline::generated::{actions, fields, params, tables};
 use crate::topology::{Origin, Profile, Switch, Topology};
 
 use super::builder::{Act, Builder, Match};
@@ -98,14 +98,15 @@ pub(super) fn entries(
         let action = builder.action(
             actions::set_profile::NAME,
             &[
-                ("profile", u128::from(number.number)),
-                ("b_th", u128::from(profile.b_th / units.depth_octets)),
-                ("q_max", u128::from(profile.q_max / units.depth_octets)),
-                ("ecn_threshold", u128::from(profile.ecn_threshold / units.depth_octets)),
-                ("report_interval", u128::from(profile.report_interval_ns.div_ceil(units.time_ns))),
+                (params::PROFILE, u128::from(number.number)),
+                (params::B_TH, u128::from(profile.b_th / units.depth_octets)),
+                (params::Q_MAX, u128::from(profile.q_max / units.depth_octets)),
+                (params::ECN_THRESHOLD, u128::from(profile.ecn_threshold / units.depth_octets)),
+                (params::REPORT_INTERVAL, u128::from(profile.report_interval_ns.div_ceil(units.time_ns))),
             ],
         )?;
-        let key = [("egress_port", Match::Exact(port.into())), ("queue", Match::Exact(queue.into()))];
+        let key =
+            [(fields::EGRESS_PORT, Match::Exact(port.into())), (fields::QUEUE, Match::Exact(queue.into()))];
         let named = topology.profile_name(name, port, queue).unwrap_or_default();
         let origin = Origin::Profile(named.to_owned());
         origins.entry(number.number).or_insert_with(|| origin.clone());
@@ -125,7 +126,7 @@ fn tables(
     origin: &Origin,
     builder: Builder<'_>,
 ) -> Result<Vec<Sourced>, DesiredError> {
-    let number = ("profile", Match::Exact(profile.number.into()));
+    let number = (fields::PROFILE, Match::Exact(profile.number.into()));
     // More than `b_th` octets are held exactly when more than `b_th / cell` cells are, rounded down.
     let capacity = u32::try_from(profile.q_max / cell - profile.b_th / cell).unwrap_or(u32::MAX);
     if capacity == 0 {
@@ -137,18 +138,18 @@ fn tables(
     }
     // A depth never exceeds what the field can hold, the last range included.
     let deepest =
-        u32::try_from(builder.largest(tables::congestion_degree::NAME, "excess")?).unwrap_or(u32::MAX);
+        u32::try_from(builder.largest(tables::congestion_degree::NAME, fields::EXCESS)?).unwrap_or(u32::MAX);
     let ranges = degree_ranges(capacity).into_iter().filter(|range| range.low <= deepest);
     let degree = ranges.map(|range| {
-        let action = builder.action(actions::set_degree::NAME, &[("degree", range.degree.into())])?;
+        let action = builder.action(actions::set_degree::NAME, &[(params::DEGREE, range.degree.into())])?;
         let excess = Match::Range(range.low.into(), range.high.min(deepest).into());
-        let key = [number, ("excess", excess)];
+        let key = [number, (fields::EXCESS, excess)];
         Ok((builder.entry(tables::congestion_degree::NAME, &key, Act::Action(action))?, origin.clone()))
     });
     let share = share_ranges(profile.rate_bps).into_iter().map(|range| {
-        let action = builder.action(actions::set_fair_share::NAME, &[("rate", range.rate.into())])?;
+        let action = builder.action(actions::set_fair_share::NAME, &[(params::RATE, range.rate.into())])?;
         let flows = Match::Range(range.low.into(), range.high.into());
-        let key = [number, ("flows", flows)];
+        let key = [number, (fields::FLOWS, flows)];
         Ok((builder.entry(tables::fair_share::NAME, &key, Act::Action(action))?, origin.clone()))
     });
     degree.chain(share).collect()

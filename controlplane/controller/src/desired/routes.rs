@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::pipeline::generated::{action_profiles, actions, tables};
+use crate::pipeline::generated::{action_profiles, actions, fields, params, tables};
 use crate::topology::{Distances, Fabric, Origin, PeerNode, Switch, Topology};
 
 use super::builder::{Act, Builder, Match};
@@ -59,8 +59,8 @@ pub(super) fn entries(
     let ids: BTreeMap<&[u16], u32> = groups.iter().map(|group| (group.ports.as_slice(), group.id)).collect();
     let mut entities = Vec::new();
     for (port, mac) in &members {
-        let action =
-            builder.action(actions::forward::NAME, &[("port", u128::from(*port)), ("dst_mac", *mac)])?;
+        let action = builder
+            .action(actions::forward::NAME, &[(params::PORT, u128::from(*port)), (params::DST_MAC, *mac)])?;
         let link = switch.ports.get(port).map_or(0, |peer| peer.link);
         entities.push((builder.member(PROFILE, member_id(*port), action)?, Origin::Link(link)));
     }
@@ -77,7 +77,7 @@ pub(super) fn entries(
             IpAddr::V4(address) => (tables::ipv4_route::NAME, Match::Prefix(u32::from(*address).into(), 32)),
             IpAddr::V6(address) => (tables::ipv6_route::NAME, Match::Prefix(u128::from(*address), 128)),
         };
-        entities.push((builder.entry(table, &[("dst_addr", prefix)], act)?, origin.clone()));
+        entities.push((builder.entry(table, &[(fields::DST_ADDR, prefix)], act)?, origin.clone()));
     }
     Ok(entities)
 }

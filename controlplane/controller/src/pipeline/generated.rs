@@ -602,6 +602,106 @@ pub mod actions {
     }
 }
 
+/// Names of key fields, whatever table has them.
+pub mod fields {
+    /// `dest_qp`.
+    pub const DEST_QP: &str = "dest_qp";
+    /// `dscp`.
+    pub const DSCP: &str = "dscp";
+    /// `dst_addr`.
+    pub const DST_ADDR: &str = "dst_addr";
+    /// `dst_port`.
+    pub const DST_PORT: &str = "dst_port";
+    /// `egress_port`.
+    pub const EGRESS_PORT: &str = "egress_port";
+    /// `excess`.
+    pub const EXCESS: &str = "excess";
+    /// `flow`.
+    pub const FLOW: &str = "flow";
+    /// `flow_mon_id`.
+    pub const FLOW_MON_ID: &str = "flow_mon_id";
+    /// `flows`.
+    pub const FLOWS: &str = "flows";
+    /// `ingress_port`.
+    pub const INGRESS_PORT: &str = "ingress_port";
+    /// `marked`.
+    pub const MARKED: &str = "marked";
+    /// `profile`.
+    pub const PROFILE: &str = "profile";
+    /// `protocol`.
+    pub const PROTOCOL: &str = "protocol";
+    /// `queue`.
+    pub const QUEUE: &str = "queue";
+    /// `src_addr`.
+    pub const SRC_ADDR: &str = "src_addr";
+    /// `src_port`.
+    pub const SRC_PORT: &str = "src_port";
+    /// `traffic_class`.
+    pub const TRAFFIC_CLASS: &str = "traffic_class";
+}
+
+/// Names of action parameters, whatever action has them.
+pub mod params {
+    /// `address`.
+    pub const ADDRESS: &str = "address";
+    /// `b_th`.
+    pub const B_TH: &str = "b_th";
+    /// `control`.
+    pub const CONTROL: &str = "control";
+    /// `crem_port`.
+    pub const CREM_PORT: &str = "crem_port";
+    /// `degree`.
+    pub const DEGREE: &str = "degree";
+    /// `dscp`.
+    pub const DSCP: &str = "dscp";
+    /// `dst_mac`.
+    pub const DST_MAC: &str = "dst_mac";
+    /// `ecn_threshold`.
+    pub const ECN_THRESHOLD: &str = "ecn_threshold";
+    /// `floor`.
+    pub const FLOOR: &str = "floor";
+    /// `flow`.
+    pub const FLOW: &str = "flow";
+    /// `flow_mon_id`.
+    pub const FLOW_MON_ID: &str = "flow_mon_id";
+    /// `interval`.
+    pub const INTERVAL: &str = "interval";
+    /// `ipv4_address`.
+    pub const IPV4_ADDRESS: &str = "ipv4_address";
+    /// `ipv6_address`.
+    pub const IPV6_ADDRESS: &str = "ipv6_address";
+    /// `operation`.
+    pub const OPERATION: &str = "operation";
+    /// `period_log2`.
+    pub const PERIOD_LOG2: &str = "period_log2";
+    /// `port`.
+    pub const PORT: &str = "port";
+    /// `profile`.
+    pub const PROFILE: &str = "profile";
+    /// `q_max`.
+    pub const Q_MAX: &str = "q_max";
+    /// `queue`.
+    pub const QUEUE: &str = "queue";
+    /// `rate`.
+    pub const RATE: &str = "rate";
+    /// `rdcc_port`.
+    pub const RDCC_PORT: &str = "rdcc_port";
+    /// `report_interval`.
+    pub const REPORT_INTERVAL: &str = "report_interval";
+    /// `reporter_id`.
+    pub const REPORTER_ID: &str = "reporter_id";
+    /// `role`.
+    pub const ROLE: &str = "role";
+    /// `scone_port`.
+    pub const SCONE_PORT: &str = "scone_port";
+    /// `traffic_class`.
+    pub const TRAFFIC_CLASS: &str = "traffic_class";
+    /// `type`.
+    pub const TYPE: &str = "type";
+    /// `valid`.
+    pub const VALID: &str = "valid";
+}
+
 /// Action profiles and selectors.
 pub mod action_profiles {
     /// The action profile `ecmp`.

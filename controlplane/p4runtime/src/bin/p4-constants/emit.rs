@@ -1,5 +1,6 @@
 //! Rust text, as rustfmt would leave it.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use p4runtime::P4InfoIndex;
@@ -20,6 +21,10 @@ pub fn file(index: Option<&P4InfoIndex>, constants: &[Constant]) -> String {
     if let Some(index) = index {
         section(&mut out, "tables", "Match-action tables.", &index.tables, table);
         section(&mut out, "actions", "Actions.", &index.actions, action);
+        let fields = index.tables.iter().flat_map(|table| &table.fields).map(|field| field.name.as_str());
+        names(&mut out, "fields", "Names of key fields, whatever table has them.", fields);
+        let params = index.actions.iter().flat_map(|action| &action.params).map(|param| param.name.as_str());
+        names(&mut out, "params", "Names of action parameters, whatever action has them.", params);
         section(
             &mut out,
             "action_profiles",
@@ -143,6 +148,21 @@ fn section<T: Object>(
     out.close();
 }
 
+/// Names alone, each once.
+fn names<'a>(out: &mut Out, module: &str, doc: &str, names: impl Iterator<Item = &'a str>) {
+    let names: BTreeSet<&str> = names.collect();
+    if names.is_empty() {
+        return;
+    }
+    out.line("");
+    out.doc(doc);
+    out.open(module);
+    for name in names {
+        out.constant(&format!("`{name}`."), &upper(name), "&str", &format!("{name:?}"));
+    }
+    out.close();
+}
+
 fn size(out: &mut Out, size: usize) {
     out.constant("How many it can hold.", "SIZE", "usize", &size.to_string());
 }
@@ -178,9 +198,14 @@ fn params(out: &mut Out, prefix: &str, kind: &str, params: &[Param]) {
 }
 
 fn numbered(out: &mut Out, prefix: &str, doc: &str, name: &str, id: u32, width: usize) {
-    let upper = identifier(name).trim_start_matches("r#").to_uppercase();
+    let upper = upper(name);
     out.constant(doc, &format!("{prefix}_{upper}"), "u32", &id.to_string());
     out.constant("Its width in bits.", &format!("{prefix}_{upper}_BITS"), "usize", &width.to_string());
+}
+
+/// The name of a constant about something of this name.
+fn upper(name: &str) -> String {
+    identifier(name).trim_start_matches("r#").to_uppercase()
 }
 
 fn constant_line(out: &mut Out, constant: &Constant) {
@@ -253,8 +278,10 @@ mod tests {
         let info = parse_text(
             r#"tables { preamble { id: 33554433 name: ".dscp_map" alias: "dscp_map" } size: 64
                         match_fields { id: 1 name: "dscp" bitwidth: 6 match_type: EXACT } }
+               tables { preamble { id: 33554434 name: ".other" alias: "other" } size: 1
+                        match_fields { id: 1 name: "dscp" bitwidth: 6 match_type: EXACT } }
                actions { preamble { id: 16777217 name: "NoAction" alias: "NoAction" }
-                         params { id: 2 name: "queue" bitwidth: 3 } }"#,
+                         params { id: 2 name: "queue" bitwidth: 3 } params { id: 3 name: "type" bitwidth: 8 } }"#,
         )
         .unwrap();
         let constants = [Constant {
@@ -279,6 +306,14 @@ mod tests {
             "    pub const ETHERTYPE: u16 = 0x0800;",
         ] {
             assert!(text.lines().any(|other| other == line), "no `{line}` in\n{text}");
+        }
+        // Each name once, however many have it.
+        for line in [
+            "    pub const DSCP: &str = \"dscp\";",
+            "    pub const QUEUE: &str = \"queue\";",
+            "    pub const TYPE: &str = \"type\";",
+        ] {
+            assert_eq!(text.lines().filter(|other| *other == line).count(), 1, "`{line}` in\n{text}");
         }
     }
 }
