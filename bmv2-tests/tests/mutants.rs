@@ -11,8 +11,8 @@ use bmv2_tests::soft::Soft;
 use bmv2_tests::target::{Target as _, judge};
 use serde_json::Value;
 
-/// A comparison (a field's name, or part of it; the operator; another field's name, or a number as the JSON writes it),
-/// the operator instead, and the case that is about it.
+/// A comparison (a field's name, or part of it, of a slice with the shift that leads to it; the operator; another field's name,
+/// or a number as the JSON writes it), the operator instead, and the case that is about it.
 type Mutant = (&'static str, &'static str, &'static str, &'static str, &'static str);
 
 const MUTANTS: &[Mutant] = &[
@@ -24,9 +24,9 @@ const MUTANTS: &[Mutant] = &[
     ("ipv6.ecn", "!=", "0x03", "==", "ecn_threshold_ipv6"),
     ("deq_qdepth", "==", "0x000000", "!=", "tail_drop_heals_when_empty"),
     // CONGESTION_REPORT.
-    ("udp.dst_port", "==", "rdcc_port", "!=", "no_report_about_rdcc_datagrams"),
-    ("udp.dst_port", "==", "crem_port", "!=", "no_report_about_control_ports"),
-    ("udp.dst_port", "==", "scone_port", "!=", "no_report_about_control_ports"),
+    ("udp_port", "==", "rdcc_port", "!=", "no_report_about_rdcc_datagrams"),
+    ("udp_port", "==", "crem_port", "!=", "no_report_about_control_ports"),
+    ("udp_port", "==", "scone_port", "!=", "no_report_about_control_ports"),
     ("congestion_trigger_last", "!=", "0x000000000000", "==", "flow_interval"),
     ("congestion_trigger_colour", "==", "0x02", "!=", "port_limit"),
     // What is refused.
@@ -38,6 +38,12 @@ const MUTANTS: &[Mutant] = &[
     ("udp.length", "<=", "payload_octets", "<", "malformed_ipv4_lengths"),
     ("udp.length", ">=", "0x0008", ">", "malformed_ipv4_lengths"),
     ("payload_octets", ">=", "0x0014", ">", "malformed_ipv4_lengths"),
+    ("ethernet.dst_mac >> 0x28", "==", "0x01", "!=", "group_frames"),
+    ("ipv4.src_addr >> 0x1d", "==", "0x07", "!=", "malformed_sources"),
+    ("ipv4.src_addr >> 0x18", "==", "0x00", "!=", "malformed_sources"),
+    ("ipv4.src_addr >> 0x18", "==", "0x7f", "!=", "malformed_sources"),
+    ("ipv6.src_addr >> 0x78", "==", "0xff", "!=", "malformed_sources"),
+    ("ipv6.src_addr >> 0x1", "==", "0x00000000000000000000000000000000", "!=", "malformed_sources"),
     // The boundary.
     ("udp_port", "==", "scone_port", "!=", "untrusted_port"),
     ("hides_upper_layer", "==", "0x01", "!=", "trust_hidden_ports"),
@@ -77,16 +83,25 @@ const MUTANTS: &[Mutant] = &[
     ("destination_options.length", "==", "0x00", "!=", "marking_exit"),
 ];
 
+fn field(side: &Value) -> String {
+    side["value"].as_array().unwrap().iter().filter_map(Value::as_str).collect::<Vec<_>>().join(".")
+}
+
+/// The field and the shift of a slice, which is shifted and then masked.
+fn slice(side: &Value) -> Option<String> {
+    let value = &side["value"];
+    if value["op"] == ">>" && value["left"]["type"] == "field" {
+        return Some(format!("{} >> {}", field(&value["left"]), value["right"]["value"].as_str()?));
+    }
+    (side["type"] == "expression" && value["op"] == "&").then(|| slice(&value["left"])).flatten()
+}
+
 /// Whether a side of a comparison is what a mutant names.
 fn names(side: &Value, wanted: &str) -> bool {
     match side["type"].as_str() {
-        Some("field") => {
-            let field: Vec<&str> =
-                side["value"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-            field.join(".").ends_with(wanted)
-        }
+        Some("field") => field(side).ends_with(wanted),
         Some("hexstr") => side["value"] == wanted,
-        Some(kind) => kind == wanted,
+        Some(kind) => kind == wanted || slice(side).is_some_and(|slice| slice.ends_with(wanted)),
         None => false,
     }
 }

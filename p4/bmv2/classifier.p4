@@ -47,11 +47,17 @@ control Classifier(inout headers_t hdr, inout metadata_t meta) {
             } else if (hdr.fragment_udp.isValid()) {
                 udp_port = hdr.fragment_udp.dst_port;
             }
-            // A port of 0 is one that isn't configured. What hides its port behind extension headers can't enter: the host
-            // would find it.
-            if (meta.control_trusted == 0 && meta.has_reporter == 1
-                && (meta.hides_upper_layer == 1 || udp_port != 0
-                    && (udp_port == meta.rdcc_port || udp_port == meta.crem_port || udp_port == meta.scone_port))) {
+            // A port of 0 is one that isn't configured.
+            if (udp_port != 0
+                && (udp_port == meta.rdcc_port || udp_port == meta.crem_port || udp_port == meta.scone_port)) {
+                // Whatever its DSCP and its octets say: no report is made about it, and nothing written into it.
+                meta.to_control_port = 1;
+                meta.is_data = 0;
+            }
+            // From outside, or from a source that can't be where it comes from: endpoints believe reports by their source.
+            // What hides its port behind extension headers can't enter: the host would find it.
+            if ((meta.control_trusted == 0 || meta.source_invalid == 1) && meta.has_reporter == 1
+                && (meta.hides_upper_layer == 1 || meta.to_control_port == 1)) {
                 meta.dropped = 1;
                 meta.drop_cause = DROP_POLICY;
             }

@@ -39,19 +39,19 @@ control CongestionTrigger(in headers_t hdr, inout metadata_t meta, inout standar
     }
 
     apply {
-        if (meta.congested == 1 && meta.rdcc_port != 0
+        // Whatever its DSCP says, a datagram to a control port is never reported about: it may be a report.
+        if (meta.congested == 1 && meta.rdcc_port != 0 && meta.to_control_port == 0
             && (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED)) {
-            if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
-                suppress(SUPPRESSED_NO_ADDRESS);
-            } else if (meta.tunnelled == 1) {
+            if (meta.tunnelled == 1) {
                 suppress(SUPPRESSED_TUNNELLED);
             } else if (!hdr.udp.isValid()) {
                 suppress(SUPPRESSED_NOT_UDP);
-            } else if (hdr.udp.dst_port == meta.rdcc_port || hdr.udp.dst_port == meta.crem_port
-                       || hdr.udp.dst_port == meta.scone_port) {
-                // Whatever its DSCP says, a datagram to a control port is never reported about: it may be a report.
             } else if (meta.role == ROLE_UNSCHEDULED && meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
+            } else if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0
+                       || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
+                // Last: only what would have been reported about.
+                suppress(SUPPRESSED_NO_ADDRESS);
             } else {
                 judge((bit<32>) (report_slot_t) meta.flow_hash, standard_metadata.egress_global_timestamp,
                       (bit<32>) standard_metadata.egress_port);

@@ -191,6 +191,8 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     RateSignal() rate_signal;
     ReportBuilder() report_builder;
 
+    octets_t report_octets;
+
     apply {
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE
             || standard_metadata.instance_type == INSTANCE_INGRESS_CLONE) {
@@ -205,7 +207,11 @@ control CrnEgress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             settlement.apply(meta, standard_metadata);
             if (meta.is_report == 1) {
                 // The rest of the data packet that it was made from.
-                truncate(meta.ip_octets + meta.link_octets);
+                report_octets = meta.ip_octets + meta.link_octets;
+                if (standard_metadata.egress_port == CPU_PORT) {
+                    report_octets = report_octets + PACKET_IN_OCTETS;
+                }
+                truncate(report_octets);
             } else {
                 if (meta.charged == 1 && meta.occupancy > meta.b_th) {
                     meta.congested = 1;

@@ -6,7 +6,8 @@
 //
 // RFC 9341 and RFC 9343 mark in a controlled domain. A mark that comes from outside of it would count, or lose, packets of
 // others: from a source that isn't valid on its port (outside the domain, `source_check`), and where the flow enters the
-// measured domain, the option becomes padding and the packet isn't counted.
+// measured domain, the option becomes padding and the packet isn't counted. In both headers: were only the first one taken
+// off, the next switch would believe the second.
 
 #ifndef CRN_BMV2_MARKING_P4
 #define CRN_BMV2_MARKING_P4
@@ -15,21 +16,22 @@
 @id(0x12000006) @name(".marked")
 counter(MARKED_SIZE, CounterType.packets_and_bytes) marked;
 
-// In place of the mark, padding of the same length.
-control BlankMark(inout headers_t hdr, in metadata_t meta) {
-    @hidden
-    action blank(inout ipv6_options_h options) {
-        options.option_type = PADN_OPTION;
-        options.flow_mon_id = 0;
-        options.loss = 0;
-        options.delay = 0;
-        options.reserved = 0;
-    }
+// In place of a mark, padding of the same length.
+@hidden
+action blank(inout ipv6_options_h options) {
+    options.option_type = PADN_OPTION;
+    options.flow_mon_id = 0;
+    options.loss = 0;
+    options.delay = 0;
+    options.reserved = 0;
+}
 
+control BlankMarks(inout headers_t hdr, in metadata_t meta) {
     apply {
         if (meta.hop_by_hop_mark == 1) {
             blank(hdr.hop_by_hop);
-        } else {
+        }
+        if (meta.destination_mark == 1) {
             blank(hdr.destination_options);
         }
     }
@@ -38,7 +40,7 @@ control BlankMark(inout headers_t hdr, in metadata_t meta) {
 // After validation, before anything that could drop the packet. `marked` is counted at the end of ingress.
 control MarkingArrival(inout headers_t hdr, inout metadata_t meta) {
     MarkingFlow() marking_flow;
-    BlankMark() blank_mark;
+    BlankMarks() blank_marks;
 
     bit<1> has_mark;
     bit<20> flow_mon_id;
@@ -49,14 +51,19 @@ control MarkingArrival(inout headers_t hdr, inout metadata_t meta) {
             flow_mon_id = 0;
             if (hdr.hop_by_hop.isValid() && hdr.hop_by_hop.option_type == ALTERNATE_MARKING_OPTION
                 && hdr.hop_by_hop.option_length == ALTERNATE_MARKING_DATA_OCTETS) {
-                has_mark = 1;
                 meta.hop_by_hop_mark = 1;
+            }
+            if (hdr.destination_options.isValid()
+                && hdr.destination_options.option_type == ALTERNATE_MARKING_OPTION
+                && hdr.destination_options.option_length == ALTERNATE_MARKING_DATA_OCTETS) {
+                meta.destination_mark = 1;
+            }
+            if (meta.hop_by_hop_mark == 1) {
+                has_mark = 1;
                 flow_mon_id = hdr.hop_by_hop.flow_mon_id;
                 meta.colour = hdr.hop_by_hop.loss;
                 meta.delay_marked = hdr.hop_by_hop.delay;
-            } else if (hdr.destination_options.isValid()
-                       && hdr.destination_options.option_type == ALTERNATE_MARKING_OPTION
-                       && hdr.destination_options.option_length == ALTERNATE_MARKING_DATA_OCTETS) {
+            } else if (meta.destination_mark == 1) {
                 has_mark = 1;
                 flow_mon_id = hdr.destination_options.flow_mon_id;
                 meta.colour = hdr.destination_options.loss;
@@ -69,7 +76,7 @@ control MarkingArrival(inout headers_t hdr, inout metadata_t meta) {
                     meta.counted = 1;
                 } else {
                     meta.monitored = 0;
-                    blank_mark.apply(hdr, meta);
+                    blank_marks.apply(hdr, meta);
                 }
             }
         }
@@ -83,8 +90,7 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
     register<bit<48>>(MARKING_FLOWS) marking_period;
 
     MarkingEdge() marking_edge;
-    BlankMark() blank_mark;
-    BlankMark() blank_removed;
+    BlankMarks() blank_marks;
 
     bit<2> operation;
     bit<20> flow_mon_id;
@@ -115,7 +121,7 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
                            operation, flow_mon_id, period_log2);
         if (operation == EDGE_INSERT && meta.counted == 1) {
             meta.counted = 0;
-            blank_mark.apply(hdr, meta);
+            blank_marks.apply(hdr, meta);
         // Only one Hop-by-Hop header may stand in a packet: where there is one, the packet stays unmarked.
         } else if (operation == EDGE_INSERT && !hdr.hop_by_hop.isValid() && hdr.ipv6.payload_length < 0xFFF8) {
             mark(standard_metadata.ingress_global_timestamp);
@@ -133,12 +139,17 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
             meta.ip_octets = meta.ip_octets + (bit<32>) ALTERNATE_MARKING_OCTETS;
             meta.counted = 1;
         } else if (operation == EDGE_REMOVE && meta.counted == 1) {
-            // A header that holds nothing else goes; in a longer one the option becomes padding.
-            if (meta.hop_by_hop_mark == 1 && hdr.hop_by_hop.length == 0) {
-                hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
-                hdr.hop_by_hop.setInvalid();
-                shorten();
-            } else if (meta.hop_by_hop_mark == 0 && hdr.destination_options.length == 0) {
+            // The mark that was counted. A header that holds nothing else goes; in a longer one the option becomes padding. A
+            // second mark is somebody else's, such as one from host to host (RFC 9343, section 5).
+            if (meta.hop_by_hop_mark == 1) {
+                if (hdr.hop_by_hop.length == 0) {
+                    hdr.ipv6.next_header = hdr.hop_by_hop.next_header;
+                    hdr.hop_by_hop.setInvalid();
+                    shorten();
+                } else {
+                    blank(hdr.hop_by_hop);
+                }
+            } else if (hdr.destination_options.length == 0) {
                 if (hdr.hop_by_hop.isValid()) {
                     hdr.hop_by_hop.next_header = hdr.destination_options.next_header;
                 } else {
@@ -147,7 +158,7 @@ control MarkingBoundary(inout headers_t hdr, inout metadata_t meta, in standard_
                 hdr.destination_options.setInvalid();
                 shorten();
             } else {
-                blank_removed.apply(hdr, meta);
+                blank(hdr.destination_options);
             }
         }
     }

@@ -88,7 +88,8 @@ struct metadata_t {
     bit<3> drop_cause;
     bit<1> denied; // by the ACL
     bit<1> has_reporter;
-    bit<1> is_data; // RoCEv2 with data
+    bit<1> is_data; // RoCEv2 with data, not to a control port
+    bit<1> to_control_port; // to one of the domain's three: it may be a report
     bit<1> dscp_trusted;    // of the ingress port
     bit<1> control_trusted;
     bit<1> source_invalid;  // nothing is said to the source, and nothing that it marks is believed
@@ -127,7 +128,8 @@ struct metadata_t {
     bit<1> monitored;
     marking_index_t marking_flow;
     bit<1> counted; // marked, and of a monitored flow
-    bit<1> hop_by_hop_mark; // the mark stands in the Hop-by-Hop header
+    bit<1> hop_by_hop_mark;  // a mark stands in the Hop-by-Hop header; it is the one that counts
+    bit<1> destination_mark; // a mark stands in the Destination Options header
     bit<1> colour;
     bit<1> delay_marked;
 }

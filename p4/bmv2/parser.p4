@@ -160,9 +160,12 @@ parser CrnParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // What stands behind options and the like in a fragment is hidden too.
+    // What stands behind options and the like in a fragment is hidden too. Each fragment says what is in the datagram, as
+    // with IPv4: by that the ACL knows it, and all fragments are one flow. A later one that says something else (RFC 8200,
+    // section 4.5, lets it) is no way around the ACL: without the first one there is no datagram.
     state parse_ipv6_fragment {
         packet.extract(hdr.ipv6_fragment);
+        meta.protocol = hdr.ipv6_fragment.next_header;
         verify(meta.payload_octets >= IPV6_FRAGMENT_OCTETS, error.PacketTooShort);
         meta.payload_octets = meta.payload_octets - IPV6_FRAGMENT_OCTETS;
         transition select(hdr.ipv6_fragment.fragment_offset, hdr.ipv6_fragment.next_header) {

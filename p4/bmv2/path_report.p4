@@ -100,16 +100,20 @@ control PathReportTrigger(in headers_t hdr, inout metadata_t meta, in standard_m
 
     apply {
         path_report_settings.apply(enabled, interval);
-        if (enabled == 1 && meta.crem_port != 0 && (meta.is_data == 1 || meta.tunnelled == 1)) {
-            if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
-                suppress(SUPPRESSED_NO_ADDRESS);
-            } else if (meta.tunnelled == 1) {
+        // A report never causes a report: nothing is said about the control role, nor about a datagram to a control port.
+        if (enabled == 1 && meta.crem_port != 0 && meta.role != ROLE_CONTROL && meta.to_control_port == 0
+            && (meta.is_data == 1 || meta.tunnelled == 1)) {
+            if (meta.tunnelled == 1) {
                 // Whether that is RoCEv2 isn't known: only data of a role is counted.
                 if (meta.role == ROLE_SCHEDULED || meta.role == ROLE_UNSCHEDULED) {
                     suppress(SUPPRESSED_TUNNELLED);
                 }
             } else if (meta.source_invalid == 1) {
                 suppress(SUPPRESSED_SOURCE_INVALID);
+            } else if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0
+                       || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
+                // Last: only what would have been reported about.
+                suppress(SUPPRESSED_NO_ADDRESS);
             } else {
                 hash(path_hash, HashAlgorithm.crc32, 32w0, { meta.src_addr, meta.dst_addr, hdr.bth.dest_qp },
                      64w0x100000000);

@@ -33,10 +33,11 @@ control RateAdviceGate(in headers_t hdr, inout metadata_t meta, in standard_meta
         if (meta.advises == 1 && meta.is_data == 1 && meta.role != ROLE_CONTROL && meta.scone_port != 0) {
             source_rate_policy.apply(meta.traffic_class, meta.src_addr, meta.policy_rate);
             if (meta.congested == 1 || meta.policy_rate != 0) {
-                if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0 || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
-                    suppress(SUPPRESSED_NO_ADDRESS);
-                } else if (meta.source_invalid == 1) {
+                if (meta.source_invalid == 1) {
                     suppress(SUPPRESSED_SOURCE_INVALID);
+                } else if (hdr.ipv4.isValid() && meta.reporter_ipv4 == 0
+                           || hdr.ipv6.isValid() && meta.reporter_ipv6 == 0) {
+                    suppress(SUPPRESSED_NO_ADDRESS);
                 } else {
                     look((bit<32>) (rate_advice_slot_t) meta.source_hash, standard_metadata.egress_global_timestamp);
                     if (meta.congested == 1) {

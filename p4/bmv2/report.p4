@@ -87,6 +87,8 @@ control ReportBuilder(inout headers_t hdr, inout metadata_t meta, in standard_me
         }
         hdr.bth.setInvalid();
         hdr.rate_signal.setInvalid();
+        // Of data that left for the controller.
+        hdr.packet_in.setInvalid();
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             // The data frame's source address is this router's; ingress makes a frame's destination its source.
             hdr.ethernet.dst_mac = hdr.ethernet.src_mac;

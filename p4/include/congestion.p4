@@ -4,7 +4,7 @@
 #define CRN_CONGESTION_P4
 
 // RDCC, On-Path Congestion Reporting: min(255, floor(255 (Q - B_th) / (Q_max - B_th))). Exact for every Q.
-control CongestionDegree(in profile_id_t profile, in octets_t excess, out bit<8> degree) {
+control CongestionDegree(in profile_id_t profile, in depth_t excess, out bit<8> degree) {
     @id(0x01000005) @name(".set_degree")
     action set_degree(@id(1) @name("degree") bit<8> value) {
         degree = value;

@@ -39,6 +39,14 @@ const bit<96> IPV4_MAPPED = 0xFFFF;
 // First bits of what isn't routed as unicast: fe00::/7 (multicast, link-local, once site-local), 224.0.0.0/3.
 const bit<7> IPV6_NOT_ROUTED = 0x7F;
 const bit<3> IPV4_NOT_ROUTED = 7;
+// First bits of what is nobody's source on a link, beside these (RFC 1812, section 5.3.7; RFC 4291, section 2.5): 0.0.0.0/8
+// and 127.0.0.0/8, :: and ::1, ff00::/8.
+const bit<8> IPV4_THIS_NETWORK = 0;
+const bit<8> IPV4_LOOPBACK = 127;
+const bit<127> IPV6_UNSPECIFIED = 0;
+const bit<8> IPV6_MULTICAST = 0xFF;
+// The bit of a MAC address that says: a group (IEEE 802).
+const bit<1> MAC_GROUP = 1;
 
 // What a DSCP means in the domain (`dscp_map`). Scheduled and unscheduled have the values of RDCC's
 // Direction field, so a role is a direction: 1 toward the receiver, 2 toward the sender.

@@ -4,17 +4,17 @@
 #define CRN_QUEUE_PROFILE_P4
 
 control QueueProfile(in port_id_t egress_port, in queue_id_t queue, out bit<1> has_profile, out profile_id_t profile,
-                     out octets_t b_th, out octets_t q_max, out octets_t ecn_threshold, out micros_t report_interval) {
+                     out depth_t b_th, out depth_t q_max, out depth_t ecn_threshold, out micros_t report_interval) {
     @id(0x01000004) @name(".set_profile")
-    action set_profile(@id(1) @name("profile") profile_id_t profile_id, @id(2) @name("b_th") octets_t b_th_octets,
-                       @id(3) @name("q_max") octets_t q_max_octets,
-                       @id(4) @name("ecn_threshold") octets_t ecn_threshold_octets,
+    action set_profile(@id(1) @name("profile") profile_id_t profile_id, @id(2) @name("b_th") depth_t b_th_value,
+                       @id(3) @name("q_max") depth_t q_max_value,
+                       @id(4) @name("ecn_threshold") depth_t ecn_threshold_value,
                        @id(5) @name("report_interval") micros_t report_interval_micros) {
         has_profile = 1;
         profile = profile_id;
-        b_th = b_th_octets;
-        q_max = q_max_octets;
-        ecn_threshold = ecn_threshold_octets;
+        b_th = b_th_value;
+        q_max = q_max_value;
+        ecn_threshold = ecn_threshold_value;
         report_interval = report_interval_micros;
     }
 

@@ -1,4 +1,5 @@
-// Which sources are real where. A report to a source that isn't would let anyone direct reports at anyone.
+// Which sources are real where. A report to a source that isn't would let anyone direct reports at anyone, and a report
+// from one is believed: no datagram to a control port may enter with it.
 
 #ifndef CRN_SOURCE_CHECK_P4
 #define CRN_SOURCE_CHECK_P4

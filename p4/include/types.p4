@@ -11,6 +11,7 @@ typedef bit<2> role_t;
 typedef bit<128> address_t; // IPv6, or IPv4 in the mapped form
 typedef bit<10> marking_index_t;
 typedef bit<32> octets_t;
+typedef bit<32> depth_t; // of a queue, and its thresholds: octets; cells on Tofino (tofino/types.p4)
 typedef bit<32> micros_t;
 typedef bit<32> mbit_per_sec_t;
 

@@ -131,12 +131,17 @@ impl Bed {
             entries.push(Entry::CloneSession { id: REPORT_CLONE_SESSION, port: REPORT_CLONE_PORT });
         }
         if self.reporter {
-            let address = u32::from_be_bytes(self.reporter_ipv4);
-            let ports = [RDCC_PORT, CREM_PORT, SCONE_PORT].map(u128::from);
-            let identity = [REPORTER_ID.into(), address.into(), self.reporter_ipv6];
-            entries.push(entries::default("reporter", "set_reporter", &[identity, ports].concat()));
+            entries.push(self.reporter_with(RDCC_PORT));
         }
         entries
+    }
+
+    /// The reporter's entry, with this RDCC port.
+    pub(super) fn reporter_with(&self, rdcc_port: u16) -> Entry {
+        let address = u32::from_be_bytes(self.reporter_ipv4);
+        let ports = [rdcc_port, CREM_PORT, SCONE_PORT].map(u128::from);
+        let identity = [REPORTER_ID.into(), address.into(), self.reporter_ipv6];
+        entries::default("reporter", "set_reporter", &[identity, ports].concat())
     }
 
     /// DSCP roles and trusted ports.

@@ -1,13 +1,20 @@
 //! What is forwarded, where to, and what is refused.
 
-use super::{Bed, NOT_ROUTED, Story};
+use super::{Bed, CORRUPTION, NOT_ROUTED, Story};
 use crate::case::Case;
 use crate::entries;
 use crate::frames::{Data, REPORTER_ID, Sum, host_address, host_address_6, renew_ip_checksum};
 use crate::setup::{Call, Entry};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![refused(), refused_ipv6(), left_to_the_hosts(), equal_paths(false), equal_paths(true)]
+    vec![
+        refused(),
+        refused_ipv6(),
+        left_to_the_hosts(),
+        group_frames(),
+        equal_paths(false),
+        equal_paths(true),
+    ]
 }
 
 /// One packet for each reason, and the cell of `drops` that it must be counted in (cause << 12 | port 1 << 3).
@@ -93,14 +100,19 @@ fn refused_ipv6() -> Case {
         )
 }
 
-/// Frames to a MAC address of a group, whatever is in them.
-fn to_group(mut frame: Vec<u8>) -> Vec<u8> {
-    frame[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 1]);
+/// A frame to another MAC address, whatever is in it.
+fn to_mac(mut frame: Vec<u8>, address: [u8; 6]) -> Vec<u8> {
+    frame[..6].copy_from_slice(&address);
     frame
 }
 
+/// Frames to a MAC address of a group.
+fn to_group(frame: Vec<u8>) -> Vec<u8> {
+    to_mac(frame, [0x33, 0x33, 0, 0, 0, 1])
+}
+
 /// An IPv6 frame with other addresses: source, destination.
-fn readdressed(mut frame: Vec<u8>, [source, destination]: [u128; 2]) -> Vec<u8> {
+pub(super) fn readdressed(mut frame: Vec<u8>, [source, destination]: [u128; 2]) -> Vec<u8> {
     frame[22..38].copy_from_slice(&source.to_be_bytes());
     frame[38..54].copy_from_slice(&destination.to_be_bytes());
     frame
@@ -155,6 +167,32 @@ fn left_to_the_hosts() -> Case {
             "left_to_the_hosts",
             "ARP, neighbour discovery, multicast and link-local packets aren't forwarded, whatever the routes say",
             &Bed::with(&[], vec![every("ipv4_route"), every("ipv6_route")]),
+        )
+}
+
+/// Unicast packets in frames to all and to groups aren't forwarded: the group's address would become the source of the next
+/// frame. A malformed one is malformed all the same. An address that only looks like a group's is a router's.
+fn group_frames() -> Case {
+    let four = Data { dst: 4, ..Data::scheduled(100) };
+    let frames = [four.sent(), four.v6().sent(), Data { vlan: Some(5), ..four }.sent()];
+    let groups = [[0xff; 6], [0x01, 0x00, 0x5e, 0, 0, 4], [0x33, 0x33, 0, 0, 0, 4]];
+    let refused: Vec<_> =
+        groups.into_iter().flat_map(|group| frames.clone().map(|frame| to_mac(frame, group))).collect();
+    let mut malformed = to_mac(four.sent(), [0xff; 6]);
+    malformed[24] ^= 0x40;
+    // The lowest bit of the first octet alone says "group".
+    let alone = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff];
+    let mut passing = four.forwarded();
+    passing[6..12].copy_from_slice(&alone);
+    Story::new()
+        .send_octets(1, [refused, vec![malformed, to_mac(four.sent(), alone)]].concat())
+        .expect(4, passing)
+        .count("drops", NOT_ROUTED, 9)
+        .count("drops", CORRUPTION, 1)
+        .end(
+            "group_frames",
+            "a unicast packet in a frame to a group isn't forwarded, and no group becomes the source of a frame",
+            &Bed::default(),
         )
 }
 

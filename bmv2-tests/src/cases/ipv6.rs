@@ -1,11 +1,12 @@
 //! IPv6 data is reported over IPv6.
 
 use super::bed::SLOW;
+use super::lost_reports::protocol;
 use super::reports::{SIX, series, six_degrees, six_to_receiver, six_to_sender};
-use super::{Bed, CONGESTION, NO_ADDRESS, Story, TO_SENDER, cell};
+use super::{Bed, CONGESTION, NO_ADDRESS, NOT_UDP, SOURCE_INVALID, Story, TO_SENDER, TUNNELLED, cell};
 use crate::case::Case;
 use crate::entries;
-use crate::frames::{Advice, Data, Mark, PathReport, Where};
+use crate::frames::{Advice, Data, Mark, NO_ROLE, PathReport, RDCC_PORT, Where};
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -15,6 +16,7 @@ pub(super) fn cases() -> Vec<Case> {
         no_address(),
         no_ipv4_address(),
         others_need_an_address(),
+        no_address_comes_last(),
     ]
 }
 
@@ -118,5 +120,45 @@ fn others_need_an_address() -> Case {
             "other_reports_need_an_address",
             "no PATH_REPORT and no Rate Advice in a family that the reporter has no address of",
             &Bed { b_th: 900, q_max: 1000, reporter_ipv4: [0; 4], more, ..Bed::default() },
+        )
+}
+
+/// Without any address, 1800, 1600, ... behind: a datagram to a control port, one of another protocol, one in a tunnel and one of
+/// a forged source wouldn't have been reported about anyway; only the last one above `B_th` is counted for want of an
+/// address. The same for what admission refuses: a tunnel of no role, one of a role, a forged source, and RoCEv2.
+fn no_address_comes_last() -> Case {
+    const VXLAN: u16 = 4789;
+    const SCTP: u8 = 132;
+    let data = Data::unscheduled(200);
+    let to = |port| Data { ports: (50000, port), ..data };
+    let forged = Data { src: 3, ..data };
+    let frames = |octets: fn(&Data) -> Vec<u8>| {
+        let sctp = protocol(octets(&data), SCTP);
+        let others = [to(VXLAN), forged, data, data, data, data];
+        [vec![octets(&to(RDCC_PORT)), sctp], others.map(|data| octets(&data)).to_vec()].concat()
+    };
+    let long = Data::roce(6000, 7, 1);
+    let vxlan = Data { ports: (50000, VXLAN), roce: None, ..long };
+    let refused = [vxlan, Data { dscp: 28, ..vxlan }, Data { src: 3, ..long }, long];
+    debug_assert_eq!(vxlan.dscp, NO_ROLE);
+    let checked = [
+        entries::path_report(0),
+        entries::source_valid(1, (0, 0), false),
+        entries::source_valid(1, (entries::mapped([10, 0, 0, 1]), 128), true),
+    ];
+    Story::primed()
+        .send_octets(1, frames(Data::sent))
+        .expect_all(SLOW, frames(Data::forwarded))
+        .settle()
+        .send(1, &refused)
+        .count("drops", CONGESTION, 4)
+        .count("reports_suppressed", NOT_UDP, 1)
+        .count("reports_suppressed", TUNNELLED, 2)
+        .count("reports_suppressed", SOURCE_INVALID, 2)
+        .count("reports_suppressed", NO_ADDRESS, 2)
+        .end(
+            "no_address_is_the_last_cause",
+            "only what would have been reported about is counted for want of an address",
+            &Bed { reporter_ipv4: [0; 4], ..Bed::with(&[], checked.to_vec()) },
         )
 }

@@ -1,13 +1,14 @@
 //! Lengths that disagree, and headers that would reach beyond their packet: Ethernet pads, so a frame may be longer.
 
+use super::forwarding::readdressed;
 use super::lost_reports::protocol;
-use super::{Bed, CORRUPTION, Story};
+use super::{Bed, CORRUPTION, NOT_ROUTED, Story};
 use crate::case::Case;
 use crate::entries;
-use crate::frames::{Advice, Data, Sum, renew_ip_checksum};
+use crate::frames::{Advice, Data, Sum, host_address_6, renew_ip_checksum};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![ipv4_lengths(), ipv6_lengths(), padding()]
+    vec![ipv4_lengths(), ipv6_lengths(), padding(), sources()]
 }
 
 /// To host 4, which is behind an idle port: 100 octets, 86 of them IPv4.
@@ -146,5 +147,47 @@ fn padding() -> Case {
             "malformed_padding",
             "neither a BTH nor a Rate Signal is read from the padding of a frame",
             &Bed::with(&[], more),
+        )
+}
+
+/// An IPv4 frame with another source and, if it is named, another destination.
+fn from_to(mut frame: Vec<u8>, source: [u8; 4], destination: Option<[u8; 4]>) -> Vec<u8> {
+    frame[26..30].copy_from_slice(&source);
+    if let Some(destination) = destination {
+        frame[30..34].copy_from_slice(&destination);
+    }
+    renew_ip_checksum(&mut frame);
+    frame
+}
+
+/// Sources that nobody has, and those beside them. What DHCP and neighbour discovery send from an unspecified source goes to
+/// all or to a group: it is left to the hosts, as all of that is.
+fn sources() -> Case {
+    let four = four();
+    let six = four.v6();
+    let to_4 = |frame, source| readdressed(frame, [source, host_address_6(4)]);
+    let refused_4 = [[224, 0, 0, 1], [240, 0, 0, 1], [255; 4], [0; 4], [0, 255, 255, 255], [127, 0, 0, 1]];
+    let refused_6 = [0, 1, 0xff02 << 112 | 1, 0xff << 120];
+    let passing_4 = [[223, 255, 255, 255], [1, 0, 0, 0], [126, 255, 255, 255], [128, 0, 0, 0]];
+    let passing_6 = [2, 1 << 127, 0xfdff << 112 | 1];
+    let dhcp = from_to(four.sent(), [0; 4], Some([255; 4]));
+    let solicited = 0xff02 << 112 | 1 << 32 | 0xff00_0004_u128;
+    let neighbour = readdressed(six.sent(), [0, solicited]);
+    let refused = refused_4.map(|source| from_to(four.sent(), source, None)).to_vec();
+    let refused_6 = refused_6.map(|source| to_4(six.sent(), source)).to_vec();
+    let passing = |frame_4: Vec<u8>, frame_6: Vec<u8>| {
+        let v4 = passing_4.map(|source| from_to(frame_4.clone(), source, None));
+        [v4.to_vec(), passing_6.map(|source| to_4(frame_6.clone(), source)).to_vec()].concat()
+    };
+    let sent = passing(four.sent(), six.sent());
+    Story::new()
+        .send_octets(1, [refused, refused_6, vec![dhcp, neighbour], sent].concat())
+        .expect_all(4, passing(four.forwarded(), six.forwarded()))
+        .count("drops", CORRUPTION, 10)
+        .count("drops", NOT_ROUTED, 2)
+        .end(
+            "malformed_sources",
+            "a packet from an address that is nobody's (a group, unspecified, loopback) isn't forwarded",
+            &Bed::default(),
         )
 }

@@ -8,7 +8,7 @@ use crate::frames::{Data, Mark, Where, host_address_6};
 use crate::setup::{Entry, Key};
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![colours(), delay(), entry(), marked_at_the_entry(), from_outside(), exit()]
+    vec![colours(), delay(), entry(), marked_at_the_entry(), from_outside(), exit(), marked_twice()]
 }
 
 /// `FlowMonID` of the first flow, whose index is 5.
@@ -182,6 +182,57 @@ fn from_outside() -> Case {
             "marking_not_believed_from_outside",
             "marks from outside the domain, and of sources that aren't valid on their port, are blanked, uncounted",
             &Bed { trusted: vec![1, 2, 4], ..Bed::with(&[], [vec![flow(FIRST, 5)], only_1.to_vec()].concat()) },
+        )
+}
+
+/// Marks in both headers, in a short and a long one: the first is what counts. Not believed, both become padding, from outside
+/// (port 3) and where the first's flow enters the measured domain (port 2): were the second left, the next switch would count
+/// it. At the first's exit (port 1) the first goes, and one from host to host stays.
+fn marked_twice() -> Case {
+    let of = |octets, mark| Mark { octets, ..mark };
+    let first = Mark::hop_by_hop(FIRST, true, false);
+    let second = Mark { within: Where::Destination, ..Mark::hop_by_hop(SECOND, false, false) };
+    let pairs = [(8, 8), (16, 8), (8, 16)].map(|(outer, inner)| (of(outer, first), of(inner, second)));
+    let blank = |mark| Mark { blank: true, ..mark };
+    let both = |frame: fn(&Data) -> Vec<u8>, data, (outer, inner): (Mark, Mark)| {
+        outer.before(inner.before(frame(&data)))
+    };
+    let sent = |data| pairs.map(|pair| both(Data::sent, data, pair)).to_vec();
+    let blanked =
+        |data| pairs.map(|(outer, inner)| both(Data::forwarded, data, (blank(outer), blank(inner)))).to_vec();
+    let [inside, outside] = [plain(), Data { src: 3, ..plain() }];
+    let leaving = Data { dst: 1, ..inside };
+    let second_alone = |pair: (Mark, Mark)| pair.1.before(leaving.forwarded());
+    let at_the_exit = vec![
+        second_alone(pairs[0]),
+        blank(pairs[1].0).before(second_alone(pairs[1])),
+        second_alone(pairs[2]),
+    ];
+    let edges = [
+        edge(whole("ingress_port", 2, 9), 5, [1, FIRST.into(), LOG2_PERIOD]),
+        edge(whole("egress_port", 1, 9), 5, [2, 0, 0]),
+    ];
+    Story::new()
+        .send_octets(3, sent(outside))
+        .expect_all(4, blanked(outside))
+        .settle()
+        .send_octets(2, sent(inside))
+        .expect_all(4, blanked(inside))
+        .settle()
+        .send_octets(1, sent(leaving))
+        .expect_all(1, at_the_exit)
+        .settle()
+        .send_octets(1, sent(inside))
+        .expect_all(4, pairs.map(|pair| both(Data::forwarded, inside, pair)).to_vec())
+        .count("marked", coloured(5, true), 6)
+        .count("marked_departed", coloured(5, true), 6)
+        .end(
+            "marking_in_both_headers",
+            "of two marks the first counts; where marks aren't believed both go, at the exit the first",
+            &Bed {
+                trusted: vec![1, 2, 4],
+                ..Bed::with(&[], [vec![flow(FIRST, 5), flow(SECOND, 6)], edges.to_vec()].concat())
+            },
         )
 }
 

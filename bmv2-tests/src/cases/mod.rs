@@ -3,6 +3,7 @@
 //! All share one test bed: hosts 1 to 4 behind ports 1 to 4; port 2's queues are slow; its data queue has the
 //! profile under test. Numbers in the expectations are worked out by hand in the comments.
 
+mod acl;
 mod admission;
 mod bed;
 mod boundaries;
@@ -44,6 +45,7 @@ pub fn all() -> Vec<Case> {
         admission::cases(),
         loop_guard::cases(),
         trust::cases(),
+        acl::cases(),
         source_check::cases(),
         flows::cases(),
         ecn::cases(),

@@ -2,14 +2,16 @@
 
 use super::bed::SLOW;
 use super::reports::{series, six_degrees, six_to_receiver};
-use super::{Bed, CONGESTION, SOURCE_INVALID, Story, TO_SENDER, cell};
+use super::{Bed, CONGESTION, POLICY, SOURCE_INVALID, Story, TO_SENDER, cell};
 use crate::case::Case;
 use crate::entries::{self, mapped};
-use crate::frames::{Data, PathReport, host_address, host_address_6};
+use crate::frames::{
+    CONTROL, CREM_PORT, Data, PathReport, RDCC_PORT, SCONE_PORT, host_address, host_address_6,
+};
 use crate::setup::Entry;
 
 pub(super) fn cases() -> Vec<Case> {
-    vec![senders(), receivers(), drops()]
+    vec![senders(), receivers(), drops(), control_datagrams()]
 }
 
 /// Port 1 belongs to host 1 alone.
@@ -71,5 +73,41 @@ fn drops() -> Case {
             "source_check_drops",
             "nor is a drop reported to a source that isn't valid on its port",
             &Bed { b_th: 900, q_max: 1000, more: [more, host_1_alone()].concat(), ..Bed::default() },
+        )
+}
+
+/// Port 1 is trusted and belongs to host 1: datagrams to the control ports that claim to come from elsewhere don't enter there, nor
+/// what may hide one. Those of host 1 do, and at port 2, which isn't checked, everybody's.
+fn control_datagrams() -> Case {
+    let to = |src, port| Data { src, dst: 4, ports: (50000, port), dscp: CONTROL, ..Data::scheduled(100) };
+    let each = |src| {
+        let four = [RDCC_PORT, CREM_PORT, SCONE_PORT].map(|port| to(src, port));
+        [four.to_vec(), four.map(Data::v6).to_vec()].concat()
+    };
+    // A routing header without segments in place of the payload's first octets.
+    let hidden = |mut frame: Vec<u8>| {
+        frame[20] = 43;
+        frame[54..62].copy_from_slice(&[17, 0, 0, 0, 0, 0, 0, 0]);
+        frame
+    };
+    let [forged, own] = [3, 1].map(|src| Data { ports: (50000, 7), ..to(src, 7).v6() });
+    Story::new()
+        .send(1, &each(3))
+        .send_octets(1, vec![hidden(forged.sent())])
+        .send(1, &[to(3, 7)])
+        .expect(4, to(3, 7).forwarded())
+        .settle()
+        .send(1, &each(1))
+        .expect_forwarded(4, &each(1))
+        .send_octets(1, vec![hidden(own.sent())])
+        .expect(4, hidden(own.forwarded()))
+        .settle()
+        .send(2, &each(3))
+        .expect_forwarded(4, &each(3))
+        .count("drops", POLICY, 7)
+        .end(
+            "source_check_control_datagrams",
+            "no datagram to a control port enters from a source that isn't valid on its port, trusted or not",
+            &Bed::with(&[], host_1_alone()),
         )
 }

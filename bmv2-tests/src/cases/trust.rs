@@ -96,7 +96,7 @@ fn sources_of_both() -> Case {
 }
 
 /// The IPv4 packet of a frame becomes a fragment, so many octets into its datagram.
-fn fragment(mut frame: Vec<u8>, offset: u16, more: bool) -> Vec<u8> {
+pub(super) fn fragment(mut frame: Vec<u8>, offset: u16, more: bool) -> Vec<u8> {
     let bits = (u16::from(more) << 13) | (offset / 8);
     frame[20..22].copy_from_slice(&bits.to_be_bytes());
     renew_ip_checksum(&mut frame);
@@ -104,7 +104,7 @@ fn fragment(mut frame: Vec<u8>, offset: u16, more: bool) -> Vec<u8> {
 }
 
 /// Eight octets of an extension header behind the IPv6 header of a frame.
-fn extended(mut frame: Vec<u8>, header: u8, mut octets: [u8; 8]) -> Vec<u8> {
+pub(super) fn extended(mut frame: Vec<u8>, header: u8, mut octets: [u8; 8]) -> Vec<u8> {
     octets[0] = std::mem::replace(&mut frame[20], header);
     let length = u16::from_be_bytes([frame[18], frame[19]]) + 8;
     frame[18..20].copy_from_slice(&length.to_be_bytes());

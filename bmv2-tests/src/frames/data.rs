@@ -293,6 +293,17 @@ impl Mark {
         Mark { within: Where::HopByHop, flow, loss, delay, octets: 8, blank: false }
     }
 
+    /// A frame of IPv6 without tag that has the header in front of all that its IPv6 header carries.
+    #[must_use]
+    pub fn before(&self, mut frame: Vec<u8>) -> Vec<u8> {
+        let mut header = self.header();
+        header[0] = std::mem::replace(&mut frame[20], self.protocol());
+        let length = u16::from_be_bytes([frame[18], frame[19]]) + u16::from(self.octets);
+        frame[18..20].copy_from_slice(&length.to_be_bytes());
+        frame.splice(54..54, header);
+        frame
+    }
+
     /// The protocol number of the header.
     const fn protocol(&self) -> u8 {
         match self.within {

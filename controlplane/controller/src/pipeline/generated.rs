@@ -1006,6 +1006,11 @@ pub mod constants {
     /// `bit<9>` in `bmv2.p4`.
     pub const CPU_PORT: u16 = 509;
 
+    /// Of the header before a frame to the controller.
+    ///
+    /// `bit<32>` in `bmv2.p4`.
+    pub const PACKET_IN_OCTETS: u32 = 2;
+
     /// Where clones wait until they become reports: a port without an interface. The controller's
     /// default; no packet is sent there by the program itself, only by the clone session.
     ///
@@ -1174,6 +1179,35 @@ pub mod constants {
     ///
     /// `bit<3>` in `constants.p4`.
     pub const IPV4_NOT_ROUTED: u8 = 7;
+
+    /// First bits of what is nobody's source on a link, beside these (RFC 1812, section 5.3.7; RFC
+    /// 4291, section 2.5): 0.0.0.0/8 and 127.0.0.0/8, :: and ::1, ff00::/8.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV4_THIS_NETWORK: u8 = 0;
+
+    /// First bits of what is nobody's source on a link, beside these (RFC 1812, section 5.3.7; RFC
+    /// 4291, section 2.5): 0.0.0.0/8 and 127.0.0.0/8, :: and ::1, ff00::/8.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV4_LOOPBACK: u8 = 127;
+
+    /// First bits of what is nobody's source on a link, beside these (RFC 1812, section 5.3.7; RFC
+    /// 4291, section 2.5): 0.0.0.0/8 and 127.0.0.0/8, :: and ::1, ff00::/8.
+    ///
+    /// `bit<127>` in `constants.p4`.
+    pub const IPV6_UNSPECIFIED: u128 = 0;
+
+    /// First bits of what is nobody's source on a link, beside these (RFC 1812, section 5.3.7; RFC
+    /// 4291, section 2.5): 0.0.0.0/8 and 127.0.0.0/8, :: and ::1, ff00::/8.
+    ///
+    /// `bit<8>` in `constants.p4`.
+    pub const IPV6_MULTICAST: u8 = 0xFF;
+
+    /// The bit of a MAC address that says: a group (IEEE 802).
+    ///
+    /// `bit<1>` in `constants.p4`.
+    pub const MAC_GROUP: u8 = 1;
 
     /// What a DSCP means in the domain (`dscp_map`). Scheduled and unscheduled have the values of
     /// RDCC's Direction field, so a role is a direction: 1 toward the receiver, 2 toward the sender.

@@ -27,7 +27,8 @@ mapping! {
 }
 
 mapping! {
-    /// The UDP ports of the three protocols, all different, 49152..65535 unless `allow_any_port` is set.
+    /// The UDP ports of the three protocols, all different, 49152..65535 unless `allow_any_port` is set; never RoCEv2's, VXLAN's or
+    /// Geneve's (4791, 4789, 6081).
     struct DomainPorts = "domain.ports" {
         required {
             /// RDCC's UDP port.
