@@ -308,6 +308,26 @@ impl Server {
     }
 }
 
+/// A read's answer in messages, each made when it is sent.
+#[derive(Debug)]
+pub struct Answers {
+    rest: std::vec::IntoIter<Entity>,
+    failed: Option<Status>,
+}
+
+impl Iterator for Answers {
+    type Item = Result<ReadResponse, Status>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        // A list of its own for each message: one that was split off would keep room for all the others.
+        let entities: Vec<Entity> = self.rest.by_ref().take(READ_CHUNK).collect();
+        if entities.is_empty() {
+            return self.failed.take().map(Err);
+        }
+        Some(Ok(ReadResponse { entities }))
+    }
+}
+
 /// One outcome for each update of a part. A refusal of the first part as a whole is the answer to all; later ones
 /// (primaryship was lost meanwhile) are their updates' outcomes.
 fn part_outcomes(
@@ -341,17 +361,12 @@ impl P4Runtime for Server {
         Ok(Response::new(WriteResponse {}))
     }
 
-    type ReadStream = tokio_stream::Iter<std::vec::IntoIter<Result<ReadResponse, Status>>>;
+    type ReadStream = tokio_stream::Iter<Answers>;
 
     async fn read(&self, request: Request<ReadRequest>) -> Result<Response<Self::ReadStream>, Status> {
-        let (mut found, failed) = self.read_in_parts(request.into_inner());
-        let mut answers = Vec::with_capacity(found.len() / READ_CHUNK + 2);
-        while !found.is_empty() {
-            let rest = found.split_off(found.len().min(READ_CHUNK));
-            answers.push(Ok(ReadResponse { entities: std::mem::replace(&mut found, rest) }));
-        }
-        answers.extend(failed.map(|status| Err(to_tonic(&status))));
-        Ok(Response::new(tokio_stream::iter(answers)))
+        let (found, failed) = self.read_in_parts(request.into_inner());
+        let failed = failed.map(|status| to_tonic(&status));
+        Ok(Response::new(tokio_stream::iter(Answers { rest: found.into_iter(), failed })))
     }
 
     async fn set_forwarding_pipeline_config(
@@ -405,5 +420,30 @@ impl P4Runtime for Server {
         _request: Request<CapabilitiesRequest>,
     ) -> Result<Response<CapabilitiesResponse>, Status> {
         Ok(Response::new(self.runtime().capabilities()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A full read of counters has over a hundred thousand cells: what waits to be sent must not grow with their square.
+    #[test]
+    fn a_message_of_a_read_has_no_room_for_others() {
+        let cells = 100 * READ_CHUNK + 1;
+        let failed = Some(Status::internal("the rest"));
+        let answers = Answers { rest: vec![Entity::default(); cells].into_iter(), failed };
+        let (mut sent, mut messages, mut ended) = (0, 0, false);
+        for answer in answers {
+            let Ok(answer) = answer else {
+                ended = true;
+                continue;
+            };
+            assert!(answer.entities.capacity() <= READ_CHUNK, "{}", answer.entities.capacity());
+            assert!(!ended, "the failure comes last");
+            sent += answer.entities.len();
+            messages += 1;
+        }
+        assert_eq!((sent, messages, ended), (cells, 101, true));
     }
 }
