@@ -38,6 +38,9 @@ fn advice(about: Data, rate: u32) -> Vec<u8> {
     Advice { about, rate }.frame()
 }
 
+//~ SCONE, UDP Encapsulation: 9e755c4f 8be0094c 4d207520 c504e26a
+//~ SCONE, Acquisition of Advised Rate: 797344dd
+//~ SCONE, Rate Policy Based on Network Element Configuration: ac16ce65
 /// Policies alone, nothing congested: the longest prefix decides, the floor doesn't bind it. A source is told once,
 /// whatever its queue pairs.
 fn by_policy() -> Case {
@@ -90,6 +93,7 @@ fn by_class() -> Case {
         )
 }
 
+//~ SCONE, Calculation Based on Egress Bandwidth Congestion Status: fd589a17 e1266f1e
 /// Two sources, one of them IPv6: 1000 Mbit/s / 2 x (1 - degree / 510) = 475 (25), 485 (15), and 500 octets of excess
 /// nobody hears of: the third packet is of the first source again.
 fn congested() -> Case {

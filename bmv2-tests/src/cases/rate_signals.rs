@@ -32,6 +32,7 @@ fn to_four() -> Data {
     Data { dst: 4, ..Data::roce(100, QP, 1) }
 }
 
+//~ SCONE, Rate Policy Based on Network Element Configuration: ac16ce65
 /// 0 is set, more is lowered; the same and less stay. The UDP checksum follows where there is one; the ICRC, which takes
 /// the rate as ones, stays right.
 fn by_policy() -> Case {
@@ -76,6 +77,7 @@ fn left_alone() -> Case {
     )
 }
 
+//~ SCONE, Calculation Based on Egress Bandwidth Congestion Status: 9cf0fad8
 /// One flow, 1000 Mbit/s x (1 - degree / 510): 950 (25), 970 (15), 990 (5); then the queue is below `B_th`.
 fn congested() -> Case {
     let data = |rate| Data::roce(200, QP, 1).rate(rate);

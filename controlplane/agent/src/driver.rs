@@ -23,6 +23,10 @@ pub trait Machine {
     /// Takes a datagram.
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos);
 
+    /// Takes what fitted of a datagram that was longer than any that is taken whole ([`crate::socket`]). Such a one is no
+    /// message of anybody's: a machine that counts what it discards counts it, others needn't know.
+    fn handle_truncated(&mut self, _arrived: &Arrived<'_>, _now: Nanos) {}
+
     /// Whether it takes datagrams. One with too much to send lets them wait in the sockets, whose room is bounded,
     /// rather than in memory, whose isn't.
     fn takes_datagrams(&self) -> bool {
@@ -50,6 +54,8 @@ pub trait Machine {
 pub struct Traffic {
     /// Datagrams that came.
     pub received: u64,
+    /// Of those, the ones that were too long to be taken whole.
+    pub truncated: u64,
     /// Datagrams that the system took.
     pub sent: u64,
     /// Datagrams that it refused.
@@ -84,7 +90,7 @@ pub async fn drive(
         if machine.poll_timeout().is_some_and(|at| at <= now) {
             machine.handle_timeout(now);
         }
-        let sent_before = outbox.sent();
+        let before = outbox.sent() + outbox.refused();
         machine.poll_transmit(&mut outbox, now);
         let blocked = outbox.flush(sockets, &mut buffers);
         (traffic.sent, traffic.refused) = (outbox.sent(), outbox.refused());
@@ -96,13 +102,20 @@ pub async fn drive(
         let reads = blocked.is_none() && machine.takes_datagrams();
         if reads {
             for (number, socket) in sockets.iter().enumerate() {
-                received += buffers
-                    .receive(number, socket, |arrived| machine.handle_datagram(arrived, clock.now()))?;
+                received += buffers.receive(number, socket, |arrived, whole| {
+                    if whole {
+                        machine.handle_datagram(arrived, clock.now());
+                    } else {
+                        traffic.truncated += 1;
+                        machine.handle_truncated(arrived, clock.now());
+                    }
+                })?;
             }
             traffic.received += received as u64;
         }
         traffic.blocked += u64::from(blocked.is_some());
-        let busy = received > 0 || (blocked.is_none() && outbox.sent() > sent_before);
+        // What was refused counts, too: the machine sees it with its next `poll_transmit`.
+        let busy = received > 0 || (blocked.is_none() && outbox.sent() + outbox.refused() > before);
         turns = if busy { turns + 1 } else { 0 };
         if busy && turns % TURNS != 0 {
             continue;

@@ -1,7 +1,7 @@
 //! UDP sockets that take and give many datagrams a system call, each with its DSCP and ECN field.
 
 use std::io::{self, IoSlice, IoSliceMut};
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::task::{Context, Poll};
 
@@ -189,7 +189,8 @@ impl Default for Buffers {
 }
 
 impl Buffers {
-    /// Takes what has come to a socket, at most one batch; gives how many datagrams that were.
+    /// Takes what has come to a socket, at most one batch; gives how many datagrams that were. `take` gets each, and whether it is
+    /// whole: of one that is longer than a jumbo frame's only the first octets are.
     ///
     /// # Errors
     /// The system's; nothing to read isn't one.
@@ -197,10 +198,10 @@ impl Buffers {
         &mut self,
         number: usize,
         socket: &Socket,
-        mut take: impl FnMut(&Arrived<'_>),
+        mut take: impl FnMut(&Arrived<'_>, bool),
     ) -> io::Result<usize> {
         let Self { datagrams, receive, .. } = self;
-        let mut got: Vec<(usize, SocketAddr, u8)> = Vec::with_capacity(BATCH);
+        let mut got: Vec<Got> = Vec::with_capacity(BATCH);
         let outcome = socket.udp.try_io(Interest::READABLE, || {
             let mut slices: Vec<[IoSliceMut<'_>; 1]> =
                 datagrams.iter_mut().map(|datagram| [IoSliceMut::new(datagram)]).collect();
@@ -208,11 +209,12 @@ impl Buffers {
             let received = recvmmsg(socket.udp.as_raw_fd(), receive, slices.iter_mut(), flags, None)?;
             for message in received {
                 let marked = message.cmsgs().ok().and_then(|mut messages| messages.find_map(|m| tos_of(&m)));
-                let whole = !message.flags.contains(MsgFlags::MSG_TRUNC);
-                let from = message.address.filter(|_| whole).as_ref().and_then(source);
-                let octets = if from.is_some() { message.bytes } else { 0 };
-                let from = from.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0));
-                got.push((octets, from, marked.unwrap_or_default()));
+                got.push(Got {
+                    octets: message.bytes,
+                    whole: !message.flags.contains(MsgFlags::MSG_TRUNC),
+                    from: message.address.as_ref().and_then(source),
+                    tos: marked.unwrap_or_default(),
+                });
             }
             Ok(())
         });
@@ -222,15 +224,24 @@ impl Buffers {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(0),
             Err(error) => return Err(error),
         }
-        for (datagram, &(octets, from, tos)) in self.datagrams.iter().zip(&got) {
-            if let Some(octets) = datagram.get(..octets)
-                && from.port() != 0
+        for (datagram, &Got { octets, whole, from, tos }) in self.datagrams.iter().zip(&got) {
+            // The kernel names the source of every datagram.
+            if let Some(octets) = datagram.get(..octets.min(datagram.len()))
+                && let Some(from) = from
             {
-                take(&Arrived { socket: number, from, tos, octets });
+                take(&Arrived { socket: number, from, tos, octets }, whole);
             }
         }
         Ok(got.len())
     }
+}
+
+/// What is known of a datagram beside its octets.
+struct Got {
+    octets: usize,
+    whole: bool,
+    from: Option<SocketAddr>,
+    tos: u8,
 }
 
 fn source(address: &SockaddrStorage) -> Option<SocketAddr> {

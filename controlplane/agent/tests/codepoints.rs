@@ -42,11 +42,11 @@ fn data_has_the_codepoint_of_its_kind_and_class() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
                 let now = clock.now();
                 receiver.handle_timeout(now);
-                let control = |arrived: &agent::socket::Arrived<'_>| {
+                let control = |arrived: &agent::socket::Arrived<'_>, _| {
                     receiver.handle_datagram(arrived.from, arrived.octets, now);
                 };
                 buffers.receive(0, &sockets[0], control).unwrap();
-                let look = |arrived: &agent::socket::Arrived<'_>| {
+                let look = |arrived: &agent::socket::Arrived<'_>, _| {
                     seen.insert(arrived.tos);
                 };
                 buffers.receive(1, &sockets[1], look).unwrap();
@@ -76,6 +76,6 @@ fn many_datagrams_come_at_once() {
         assert_eq!(outbox.flush(&sockets, &mut buffers), None);
         assert_eq!((outbox.sent(), outbox.waiting()), (BATCH as u64, 0));
         std::future::poll_fn(|context| sockets[1].poll_readable(context)).await;
-        assert_eq!(buffers.receive(1, &sockets[1], |_| {}).unwrap(), BATCH);
+        assert_eq!(buffers.receive(1, &sockets[1], |_, _| {}).unwrap(), BATCH);
     });
 }

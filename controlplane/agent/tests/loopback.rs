@@ -294,7 +294,7 @@ fn control_datagrams_are_marked() {
             let mut marks = Vec::new();
             while marks.is_empty() {
                 std::future::poll_fn(|context| played.poll_readable(context)).await;
-                buffers.receive(0, &played, |arrived| marks.push((arrived.tos, arrived.from))).unwrap();
+                buffers.receive(0, &played, |arrived, _| marks.push((arrived.tos, arrived.from))).unwrap();
             }
             marks
         };

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -9,6 +10,9 @@ use std::time::{Duration, Instant};
 use agent::scone::{Advised, Event, GatewayAgent, Shaper, ShaperError, Shared, run};
 use libtest_mimic::{Arguments, Trial};
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, sendto, socket,
+};
 use scone::bound::Approach;
 use scone::gateway::{GatewayConfig, Remote, Site};
 use scone::sender::SenderConfig;
@@ -92,7 +96,7 @@ fn advice_becomes_a_cap_that_is_told_of_exported_and_released() {
     let switch = UdpSocket::bind((SELF, 0)).unwrap();
     switch.send_to(&advice(250, SELF), agent.at).unwrap();
     let cap = agent.wait(|event| match *event {
-        Event::Cap { source, advised, bound } => Some((source, advised, bound)),
+        Event::Cap { source, advised, bound, expired: false } => Some((source, advised, bound)),
         _ => None,
     });
     assert_eq!(cap, (IpAddr::V4(SELF), 250_000_000, 250_000_000));
@@ -110,13 +114,49 @@ fn advice_becomes_a_cap_that_is_told_of_exported_and_released() {
     switch.send_to(&advice(100, Ipv4Addr::new(127, 0, 0, 9)), agent.at).unwrap();
     switch.send_to(&advice(9, SELF), agent.at).unwrap();
     switch.send_to(&[0; 3], agent.at).unwrap();
+    // Longer than what is taken whole.
+    switch.send_to(&[0; 9300], agent.at).unwrap();
     agent.wait(|event| matches!(event, Event::Released { .. }).then_some(()));
     agent.end();
     let snapshot = agent.shared.lock().unwrap().clone();
     assert_eq!(snapshot.rates, []);
-    for name in ["untrusted", "not_ours", "below_floor", "malformed"] {
-        assert!(snapshot.counters.contains(&(name, 1)), "{:?}", snapshot.counters);
+    for (name, count) in [("untrusted", 1), ("not_ours", 1), ("below_floor", 1), ("malformed", 2)] {
+        assert!(snapshot.counters.contains(&(name, count)), "{:?}", snapshot.counters);
     }
+}
+
+/// The same rate again is told of once a second at most; a cap that rises after its advice's expiry is told of as such.
+fn what_is_said_again_is_told_of_when_it_changes_and_the_rise_as_such() {
+    let mut agent = Agent::start(SocketAddrV4::new(SELF, 0), |observe, shared| {
+        let mut config = config(SELF, SELF, Nanos(1_000_000_000));
+        config.approach.step_interval = Nanos(50_000_000);
+        config.approach.release_percent = Some(100);
+        Advised::new(config, None, observe, shared).unwrap()
+    });
+    let switch = UdpSocket::bind((SELF, 0)).unwrap();
+    for rate in [250; 100].into_iter().chain([240]) {
+        switch.send_to(&advice(rate, SELF), agent.at).unwrap();
+    }
+    let told = std::cell::Cell::new(0);
+    agent.wait(|event| match *event {
+        Event::Advice { rate: 250, .. } => {
+            told.set(told.get() + 1);
+            None
+        }
+        Event::Advice { .. } => Some(()),
+        _ => None,
+    });
+    // A loaded machine may take seconds for them.
+    assert!((1..10).contains(&told.get()), "{} lines for 100 times the same", told.get());
+    let rise = agent.wait(|event| match *event {
+        Event::Cap { bound, expired: true, advised, .. } => Some((bound, advised)),
+        _ => None,
+    });
+    assert_eq!(rise, (480_000_000, 240_000_000));
+    agent.wait(|event| matches!(event, Event::Released { .. }).then_some(()));
+    agent.end();
+    let snapshot = agent.shared.lock().unwrap().clone();
+    assert!(snapshot.counters.contains(&("advice", 101)), "{:?}", snapshot.counters);
 }
 
 fn a_gateway_turns_backpressure_into_advice_and_advice_into_backpressure() {
@@ -139,7 +179,7 @@ fn a_gateway_turns_backpressure_into_advice_and_advice_into_backpressure() {
         remote: vec![Remote { site: site(2), gateway: peer.into() }],
         expiry: Nanos(200_000_000),
         repeat: Nanos(50_000_000),
-        ..GatewayConfig::new(port)
+        ..GatewayConfig::new(loopback(0, 1).into(), port)
     };
     let mut agent = Agent::start(SocketAddrV4::new(loopback(0, 1), port), |observe, shared| {
         GatewayAgent::new(config, 48, observe, shared).unwrap()
@@ -240,7 +280,137 @@ fn the_kernel_keeps_the_cap_and_the_interface_is_restored() {
     assert!(matches!(refused, ShaperError::InUse { .. }), "{refused}");
     assert!(refused.to_string().contains("tbf 1:"), "{refused}");
     assert!(tc("qdisc show dev w0").contains("tbf 1:"));
-    assert!(matches!(Shaper::start("nothing").unwrap_err(), ShaperError::Refused { .. }));
+    assert!(matches!(Shaper::start("nothing").unwrap_err(), ShaperError::NoInterface(_)));
+}
+
+/// In a namespace of its own, with a wire w0 to w1.
+fn wired() {
+    unshare(CloneFlags::CLONE_NEWNET).unwrap();
+    ip("link set lo up");
+    ip("link add w0 type veth peer name w1");
+    ip("link set w0 up");
+    ip("link set w1 up");
+}
+
+fn until(what: &str, wanted: impl Fn(&str) -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !wanted(&tc(what)) {
+        assert!(Instant::now() < until, "{what}: {}", tc(what));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn an_interface_has_one_shaper_in_its_namespace() {
+    wired();
+    let first = Shaper::start("w0").unwrap();
+    first.set(Ipv4Addr::new(10, 9, 0, 1).into(), Some(BitPerSec(16_000_000)));
+    until("class show dev w0", |shown| shown.contains("rate 16Mbit"));
+    let refused = Shaper::start("w0").unwrap_err();
+    assert!(matches!(refused, ShaperError::Held { .. }), "{refused}");
+    let said = format!("w0 is limited by process {} already", std::process::id());
+    assert!(refused.to_string().contains(&said), "{refused}");
+    assert!(tc("class show dev w0").contains("rate 16Mbit"), "the first one's limit stays");
+    // Another interface, and one of the same name and number elsewhere, are others.
+    drop(Shaper::start("w1").unwrap());
+    let elsewhere = std::thread::spawn(|| {
+        wired();
+        drop(Shaper::start("w0").unwrap());
+    });
+    elsewhere.join().unwrap();
+    assert_eq!(first.end(), None);
+    drop(Shaper::start("w0").unwrap());
+}
+
+fn limits_that_somebody_takes_away_are_set_again_and_what_fails_is_told() {
+    wired();
+    let before = tc("qdisc show dev w0");
+    let [first, second] = [1, 2].map(|host| IpAddr::V4(Ipv4Addr::new(10, 9, 0, host)));
+    let shaper = Shaper::start("w0").unwrap();
+    shaper.set(first, Some(BitPerSec(16_000_000)));
+    shaper.set(second, Some(BitPerSec(32_000_000)));
+    let all = |second: &'static str| {
+        until("class show dev w0", |shown| shown.contains("rate 16Mbit") && shown.contains(second));
+        // Filters come last.
+        until("filter show dev w0", |shown| shown.contains("0a090001") && shown.contains("0a090002"));
+    };
+    all("rate 32Mbit");
+    // With the next change of any limit, and, where none changes, within a second or so.
+    tc("qdisc del dev w0 root");
+    shaper.set(second, Some(BitPerSec(33_000_000)));
+    all("rate 33Mbit");
+    tc("qdisc del dev w0 root");
+    all("rate 33Mbit");
+    assert_eq!(shaper.failure(), None);
+    // Another qdisc in its place: told of, and left alone.
+    tc("qdisc replace dev w0 root handle 7: pfifo");
+    shaper.set(second, Some(BitPerSec(34_000_000)));
+    let until = Instant::now() + PATIENCE;
+    let told = loop {
+        if let Some(told) = shaper.failure() {
+            break told;
+        }
+        assert!(Instant::now() < until, "nothing was told");
+    };
+    assert!(told.contains("w0 has the qdisc pfifo 7:"), "{told}");
+    assert_eq!(shaper.end(), None, "what lasts is told of once");
+    assert!(tc("qdisc show dev w0").contains("pfifo 7:"), "somebody's choice stays");
+    tc("qdisc del dev w0 root");
+    assert_eq!(tc("qdisc show dev w0"), before);
+    // An interface that can't be as it was.
+    let shaper = Shaper::start("w0").unwrap();
+    ip("link del w0");
+    assert!(shaper.end().unwrap().contains("w0"));
+}
+
+/// Legal in UDP, from one who wants no answer.
+fn advice_from_port_0_counts() {
+    wired();
+    let mut agent = Agent::start(SocketAddrV4::new(SELF, 0), |observe, shared| {
+        Advised::new(config(SELF, SELF, Nanos(2_000_000_000)), None, observe, shared).unwrap()
+    });
+    let raw = socket(AddressFamily::Inet, SockType::Raw, SockFlag::empty(), SockProtocol::Udp).unwrap();
+    let payload = advice(250, SELF);
+    let length = u16::try_from(8 + payload.len()).unwrap().to_be_bytes();
+    let port = agent.at.port().to_be_bytes();
+    let packet = [&[0, 0][..], &port, &length, &[0, 0], &payload].concat();
+    sendto(raw.as_raw_fd(), &packet, &SockaddrIn::new(127, 0, 0, 1, 0), MsgFlags::empty()).unwrap();
+    agent.wait(|event| matches!(event, Event::Cap { bound: 250_000_000, .. }).then_some(()));
+    agent.end();
+}
+
+/// A sender that there is no way to: told of, and counted as refused and not as sent.
+fn what_a_gateway_can_not_send_is_told_of() {
+    wired();
+    let (own, element) = (Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 0, 0, 9));
+    let sender = Ipv4Addr::new(10, 1, 0, 1);
+    let site = Site { prefix: "10.1.0.0/16".parse().unwrap(), senders: [sender.into()].into() };
+    let config = GatewayConfig {
+        elements: [element.into()].into(),
+        served: vec![site],
+        expiry: Nanos(2_000_000_000),
+        repeat: Nanos(100_000_000),
+        ..GatewayConfig::new(own.into(), 52_103)
+    };
+    let mut agent = Agent::start(SocketAddrV4::new(own, 52_103), |observe, shared| {
+        GatewayAgent::new(config, 48, observe, shared).unwrap()
+    });
+    let switch = UdpSocket::bind((element, 0)).unwrap();
+    switch.send_to(&advice(100, sender), agent.at).unwrap();
+    let (to, count) = agent.wait(|event| match *event {
+        Event::Refused { to, count, .. } => Some((to, count)),
+        _ => None,
+    });
+    assert_eq!((to, count), (SocketAddr::new(sender.into(), 52_103), 1));
+    // The same again is told of a second later, with how many there were.
+    let more = agent.wait(|event| match *event {
+        Event::Refused { count, .. } => Some(count),
+        _ => None,
+    });
+    assert!(more > 1, "{more}");
+    agent.end();
+    let snapshot = agent.shared.lock().unwrap().clone();
+    let count = |name| snapshot.counters.iter().find(|counter| counter.0 == name).unwrap().1;
+    assert!(count("refused") > more && count("sent") == 0, "{:?}", snapshot.counters);
 }
 
 /// Whether a namespace can be made and its interfaces shaped.
@@ -278,6 +448,22 @@ fn main() {
             the_kernel_keeps_the_cap_and_the_interface_is_restored,
         )
         .with_ignored_flag(!shapes),
+        test(
+            "what_is_said_again_is_told_of_when_it_changes_and_the_rise_as_such",
+            what_is_said_again_is_told_of_when_it_changes_and_the_rise_as_such,
+        ),
     ];
+    let in_namespaces: [(&str, fn()); 4] = [
+        ("an_interface_has_one_shaper_in_its_namespace", an_interface_has_one_shaper_in_its_namespace),
+        (
+            "limits_that_somebody_takes_away_are_set_again_and_what_fails_is_told",
+            limits_that_somebody_takes_away_are_set_again_and_what_fails_is_told,
+        ),
+        ("advice_from_port_0_counts", advice_from_port_0_counts),
+        ("what_a_gateway_can_not_send_is_told_of", what_a_gateway_can_not_send_is_told_of),
+    ];
+    let in_namespaces =
+        in_namespaces.map(|(name, body)| test(&format!("{name}{absent}"), body).with_ignored_flag(!shapes));
+    let trials = trials.into_iter().chain(in_namespaces).collect();
     libtest_mimic::run(&arguments, trials).exit();
 }

@@ -5,13 +5,16 @@
 
 mod living;
 
+use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Trial};
 use living::{Network, Running, ip, page, unbroken};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use wire::scone::RateAdvice;
 use wire::units::MbitPerSec;
 
@@ -106,8 +109,8 @@ fn backpressure_caps_senders_behind_two_gateways(
         run(&line)
     };
     let site = format!("{prefix}={first},{second}");
-    // A trusts no switch of its own here but itself: the option is required.
-    let at_a = gateway(a, &[a], &["--serve".to_owned(), site.clone(), format!("--remote={}", other(b))]);
+    // A trusts no switch of its own here.
+    let at_a = gateway(a, &[], &["--serve".to_owned(), site.clone(), format!("--remote={}", other(b))]);
     let at_b = gateway(b, &[element], &["--remote".to_owned(), format!("{site}@{a}")]);
     let hosts = [first, second].map(|address| run(&host(address, a, &["--expiry", "10s"])));
     for process in [&at_a, &at_b, &hosts[0], &hosts[1]] {
@@ -218,18 +221,31 @@ impl Bed {
     }
 }
 
-/// The interface is as it was when the agent ends on either signal, and when advice expires; what a killed one left, the next
+/// The interface is as it was when the agent ends on any signal that asks for it, and when advice expires; what a killed one left, the next
 /// takes over.
 fn the_limit_is_set_and_taken_away_however_the_agent_ends() {
     let bed = Bed::new();
     let before = bed.tc("qdisc");
-    for signal in [Signal::SIGTERM, Signal::SIGINT] {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
         let agent = bed.limited();
         agent.signal(signal);
         let (code, _, error) = agent.wait();
         assert_eq!(code, Some(0), "{error}");
         assert_eq!(bed.tc("qdisc"), before, "{signal}");
     }
+    // A second agent is refused while the first has the interface, and the first one's limits stay.
+    let first = bed.limited();
+    let second = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let line = host(second, second, &["--limit", "h1"]);
+    let line: Vec<&str> = line.iter().map(String::as_str).collect();
+    let (code, _, error) = bed.network.crn(1, &line).wait();
+    assert_eq!(code, Some(1), "{error}");
+    assert!(unbroken(&error).contains("h1 is limited by process"), "{error}");
+    let shown = bed.tc("class");
+    assert!(shown.contains("rate 16Mbit") && shown.contains("rate 32Mbit"), "{shown}");
+    first.signal(Signal::SIGTERM);
+    assert_eq!(first.wait().0, Some(0));
+    assert_eq!(bed.tc("qdisc"), before);
     let killed = bed.limited();
     killed.signal(Signal::SIGKILL);
     killed.wait();
@@ -263,9 +279,33 @@ fn what_can_not_be_limited_is_refused() {
     assert_eq!(bed.tc("qdisc"), chosen);
 }
 
+//~ SCONE, UDP Encapsulation: 8be0094c
 /// What is wrong is said with what would be right; exit code 2 for wrong usage, 1 for what can't be.
 fn wrong_usage_is_refused() {
     let common = ["--address", "127.79.9.1", "--port", PORT];
+    let element = ["--element", "10.255.0.1"];
+    let with = |more: &[&'static str]| [&element[..], more].concat();
+    let [slow, both, site, own] = [
+        with(&["--link-rate", "1Gbps", "--step", "2s"]),
+        with(&["--link-rate", "1Gbps", "--element", "::1"]),
+        with(&[]),
+        with(&["--serve", "127.79.9.0/24=127.79.9.1"]),
+    ];
+    let more: [(&str, &[&str], i32, &str); 8] = [
+        ("scone", &slow, 1, "at most the expiry"),
+        ("scone", &both, 1, "--element ::1"),
+        ("scone-gateway", &site, 1, "--serve, --remote or both"),
+        ("scone-gateway", &["--serve", "10.1.0.0/16=10.1.0.1"], 1, "--element"),
+        ("scone-gateway", &["--remote", "10.1.0.0/16=10.1.0.1@10.1.9.9"], 1, "--element"),
+        ("scone-gateway", &own, 1, "sender 127.79.9.1 is this gateway itself"),
+        ("scone-gateway", &["--serve", "fd00::/64=fd00::1", "--element", "10.0.0.1"], 1, "IP version"),
+        (
+            "scone-gateway",
+            &["--remote", "10.1.0.0/16=10.1.0.1@127.79.9.1", "--element", "10.0.0.1"],
+            1,
+            "itself",
+        ),
+    ];
     let cases: [(&str, &[&str], i32, &str); 6] = [
         ("scone", &["--link-rate", "1Gbps"], 2, "--element"),
         ("scone", &["--element", "10.255.0.1"], 2, "--link-rate"),
@@ -274,7 +314,17 @@ fn wrong_usage_is_refused() {
         ("scone-gateway", &["--element", "10.255.0.1", "--serve", "10.1.0.0/16"], 2, "10.1.0.0/16=10.1.0.1"),
         ("scone-gateway", &["--element", "10.255.0.1", "--serve", "10.1.0.0/16=10.2.0.1"], 1, "10.2.0.1"),
     ];
-    for (kind, more, code, text) in cases {
+    let ports = [("4791", "RoCEv2"), ("53", "--allow-any-port"), ("49151", "49152 to 65535")];
+    let rest = ["--element", "10.255.0.1", "--link-rate", "1Gbps"];
+    let ports = ports.map(|(port, text)| (["--address", "127.79.9.1", "--port", port], &rest[..], text));
+    let nobody = (["--address", "0.0.0.0", "--port", PORT], &rest[..], "--source");
+    let hosts =
+        ports.into_iter().chain([nobody]).map(|(common, more, text)| ("scone", common, more, 1, text));
+    let gateway = ["--element", "10.255.0.1", "--serve", "10.1.0.0/16=10.1.0.1"];
+    let anywhere = ("scone-gateway", ["--address", "::", "--port", PORT], &gateway[..], 1, "--address ::");
+    let cases =
+        cases.into_iter().chain(more).map(|(kind, more, code, text)| (kind, common, more, code, text));
+    for (kind, common, more, code, text) in cases.chain(hosts).chain([anywhere]) {
         let output = Command::new(env!("CARGO_BIN_EXE_crn"))
             .args([&["agent", kind][..], &common, more].concat())
             .env("NO_COLOR", "1")
@@ -284,6 +334,101 @@ fn wrong_usage_is_refused() {
         assert_eq!(output.status.code(), Some(code), "{kind} {more:?}: {error}");
         assert!(error.contains(text), "{kind} {more:?}: {error}");
     }
+}
+
+/// Whoever reads the lines may pause: the agent goes on, limits end, `/metrics` answers, a signal ends it. What was lost is said
+/// where it is missing.
+fn a_reader_that_pauses_stops_nothing() {
+    let listen = free_port();
+    let (address, element) = (loopback(4, 1), loopback(4, 2));
+    let arguments = host(address, element, &["--expiry", "1s", "--listen", &listen.to_string()]);
+    let start = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crn"));
+        command.args(&arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let metric = |name: &str| {
+        let page = page(listen, "/metrics");
+        let value = page.lines().find_map(|line| line.strip_prefix(&format!("crn_scone_host_{name} ")));
+        value.map_or(0, |value| value.parse::<u64>().unwrap())
+    };
+    let until = |name: &str, wanted: &dyn Fn(u64) -> bool| {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !wanted(metric(name)) {
+            assert!(Instant::now() < until, "{name}: {}", page(listen, "/metrics"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let switch = UdpSocket::bind((element, 0)).unwrap();
+    let at = SocketAddr::new(address, 52_103);
+    let flood = || {
+        until("lines_lost_total", &|lost| lost == 0);
+        let mut rate = 0;
+        while metric("lines_lost_total") == 0 {
+            for _ in 0..100 {
+                rate = rate % 100 + 100;
+                advise(&switch, at, rate + 1, address);
+                rate += 1;
+            }
+        }
+        // The limit ends in time although nobody reads that it does.
+        let bound = format!("rate_bits_per_second{{address=\"{address}\"}}");
+        until(&bound, &|rate| rate == 0);
+    };
+
+    let mut agent = start();
+    let mut lines = BufReader::new(agent.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("started"));
+    flood();
+    // The reader goes on, and finds out.
+    let (told, lost) = channel();
+    let reader = std::thread::spawn(move || {
+        for line in lines.map_while(Result::ok) {
+            let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+            if event["event"] == "lines_lost" {
+                told.send(event["count"].as_u64().unwrap()).unwrap();
+            }
+        }
+    });
+    let until_told = Instant::now() + Duration::from_secs(60);
+    let count = loop {
+        // Lines that come now have room, once the reader has taken what waited.
+        advise(&switch, at, 300, address);
+        advise(&switch, at, 301, address);
+        if let Ok(count) = lost.recv_timeout(Duration::from_millis(20)) {
+            break count;
+        }
+        assert!(Instant::now() < until_told, "nobody says that lines were lost");
+    };
+    assert!(count > 0);
+    let signal =
+        |agent: &Child| kill(Pid::from_raw(agent.id().try_into().unwrap()), Signal::SIGTERM).unwrap();
+    signal(&agent);
+    assert_eq!(agent.wait().unwrap().code(), Some(0));
+    reader.join().unwrap();
+
+    // Another pauses for ever.
+    let mut agent = start();
+    let mut lines = BufReader::new(agent.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("started"));
+    flood();
+    signal(&agent);
+    assert_eq!(agent.wait().unwrap().code(), Some(0));
+}
+
+/// Started by one who had it ignore the terminal's end, it goes on after that.
+fn nohup_is_respected() {
+    let script = "trap '' HUP; exec \"$0\" \"$@\"";
+    let arguments = host(loopback(5, 1), loopback(5, 2), &[]);
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_crn")]).args(&arguments);
+    let agent = Running::start(command);
+    agent.event("started", |_| true);
+    agent.signal(Signal::SIGHUP);
+    let switch = UdpSocket::bind((loopback(5, 2), 0)).unwrap();
+    advise(&switch, SocketAddr::new(loopback(5, 1), 52_103), 400, loopback(5, 1));
+    agent.event("cap", |_| true);
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(agent.wait().0, Some(0));
 }
 
 /// Whether namespaces can be made and their interfaces shaped.
@@ -330,6 +475,8 @@ fn main() {
         ),
         live("what can't be limited is refused", what_can_not_be_limited_is_refused),
         plain("wrong usage is refused", wrong_usage_is_refused),
+        plain("a reader that pauses stops nothing", a_reader_that_pauses_stops_nothing),
+        plain("nohup is respected", nohup_is_respected),
     ];
     libtest_mimic::run(&arguments, trials).exit();
 }

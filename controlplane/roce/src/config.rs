@@ -28,7 +28,8 @@ pub struct QpConfig {
     pub first_remote_psn: Psn,
     /// How long to wait for an acknowledgement that was asked for.
     pub retransmit_timeout: Nanos,
-    /// How often in a row, without progress, to go back before giving up; `None` for no limit.
+    /// How often in a row, without progress, to go back before giving up; `None` for no limit, which ibverbs doesn't have: a queue
+    /// pair whose other end failed then goes back for ever.
     pub retry_limit: Option<u32>,
     /// How often in a row to wait for a receiver that isn't ready; `None` for no limit.
     pub rnr_retry_limit: Option<u32>,
@@ -50,8 +51,8 @@ pub struct QpConfig {
     pub check_memory: bool,
     /// DCQCN: this end answers marked packets with CNPs and paces its own by the CNPs that it gets. `None`: neither.
     pub dcqcn: Option<dcqcn::Config>,
-    /// The SCONE extension of data packets: its type, and the rate that they start with, 0 or a probe. Signals of that type
-    /// that arrive are told of. `None`: data carries none.
+    /// The SCONE extension of data packets: its type, and the rate that they start with, 0 or a probe. What extensions arrive is
+    /// told ([`crate::Received`]). `None`: data carries none, and none is told of.
     pub rate_signal: Option<RateSignal>,
 }
 
@@ -127,7 +128,8 @@ pub(crate) const WINDOW_LIMIT: u32 = (1 << 23) - 1;
 
 impl QpConfig {
     /// A queue pair between `local_qp` here and `remote_qp` at `remote`: MTU 4096, packet numbers from 0, a timeout of
-    /// 1 ms, no limits, go-back-N, no congestion control.
+    /// 1 ms, 7 retries and no limit to waiting for a receiver that isn't ready (as with ibverbs' 7 and 7), go-back-N, no
+    /// congestion control.
     pub fn new(local_qp: u32, remote_qp: u32, remote: IpAddr) -> Self {
         Self {
             local_qp,
@@ -138,7 +140,7 @@ impl QpConfig {
             first_psn: Psn::new(0),
             first_remote_psn: Psn::new(0),
             retransmit_timeout: Nanos(1_000_000),
-            retry_limit: None,
+            retry_limit: Some(7),
             rnr_retry_limit: None,
             rnr_timer: 12,
             window_packets: None,

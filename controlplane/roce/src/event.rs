@@ -3,7 +3,7 @@
 use core::net::IpAddr;
 
 use wire::roce::Psn;
-use wire::units::MbitPerSec;
+use wire::scone::{RateSignal, Unreadable};
 
 /// A data packet was taken in, for the first time. Those of SENDs and RDMA WRITEs come in the order of their numbers, those
 /// of RDMA READs in the order of arrival.
@@ -31,8 +31,8 @@ pub struct Received {
     pub offset: u32,
     /// What it belongs to.
     pub carried: Carried,
-    /// The rate of its Rate Signal (0: no advice), where it carried one of the configured type.
-    pub rate_signal: Option<MbitPerSec>,
+    /// The extension that it carried, of whatever type, or what can't be read as one; on queue pairs whose own data has one.
+    pub rate_signal: Option<Result<RateSignal, Unreadable>>,
 }
 
 /// What a data packet belongs to.
@@ -70,9 +70,9 @@ pub enum Disposition {
     OutOfOrder,
     /// The receiver isn't ready for it.
     NotReady,
-    /// Makes no sense here. A request has ended the responder; an answer is ignored.
+    /// Makes no sense here. A request has ended the queue pair; an answer is ignored.
     Invalid,
-    /// The half of the queue pair that it is for failed before.
+    /// The queue pair failed before.
     Ignored,
 }
 

@@ -7,9 +7,12 @@ mod hosts;
 
 use hosts::{B, BASE, Fate, KEY, Link};
 use proptest::prelude::*;
-use roce::{Operation, QpConfig, ReceiveRequest, Recovery, RemoteMemory, TxPacket, WcStatus, WorkRequest};
-use wire::roce::{Headers, Opcode, Psn, Syndrome};
-use wire::units::Nanos;
+use roce::{
+    Endpoint, Operation, QpConfig, ReceiveRequest, Recovery, RemoteMemory, TxPacket, WcStatus, WorkRequest,
+};
+use wire::roce::{BTH_OCTETS, Headers, Opcode, Psn, Syndrome};
+use wire::scone::{DecodeError, RateSignal, Unreadable};
+use wire::units::{MbitPerSec, Nanos};
 
 const MODES: [Recovery; 2] = [Recovery::GoBackN, Recovery::SelectiveRepeat { reorder_packets: 256 }];
 
@@ -18,6 +21,8 @@ fn config(mtu: u16, recovery: Recovery) -> QpConfig {
         mtu,
         recovery,
         retransmit_timeout: Nanos(20_000),
+        // Tests lose what they like.
+        retry_limit: None,
         rnr_timer: 1,
         ..QpConfig::new(0x11, 0x22, B)
     }
@@ -201,6 +206,69 @@ fn a_message_longer_than_its_receive_ends_both_sides() {
     assert_eq!(received, [(0, "IBV_WC_LOC_LEN_ERR"), (1, "IBV_WC_WR_FLUSH_ERR")]);
 }
 
+/// As with ibverbs: whichever half fails, everything posted on the queue pair ends.
+#[test]
+fn a_queue_pair_fails_as_a_whole() {
+    let send = Operation::Send { immediate: None };
+    let write = Operation::Write { to: RemoteMemory { address: BASE, key: KEY + 1 }, immediate: None };
+    // What B answers is lost: A's requests fail at B for its memory, or at A for want of answers.
+    for (lost, ends_b) in [(false, true), (true, false)] {
+        let config =
+            QpConfig { retry_limit: Some(2), rnr_retry_limit: None, ..config(256, Recovery::GoBackN) };
+        let fate = move |_, _: &TxPacket| if lost { Fate::Lose } else { Fate::Deliver(0) };
+        let mut link = Link::new(&[config], 4096, fate);
+        for (end, qp) in [(0, 0x11), (1, 0x22)] {
+            for wr_id in 0..2 {
+                let receive = ReceiveRequest { wr_id, octets: 1000 };
+                link.hosts[end].endpoint.post_receive(qp, receive).unwrap();
+            }
+        }
+        link.hosts[0].submit(0x11, work(0, write, 600), &content(1, 600), 0);
+        // It waits for a receive of A's longer than all this takes: both are used by what comes before.
+        for wr_id in 0..3 {
+            link.hosts[1].submit(0x22, work(wr_id, send, 0), &[], 0);
+        }
+        assert!(link.run(10_000), "nothing goes on for ever");
+        let flushed = "IBV_WC_WR_FLUSH_ERR";
+        let failed = if lost { "IBV_WC_RETRY_EXC_ERR" } else { "IBV_WC_REM_ACCESS_ERR" };
+        let [a, b] = &link.hosts;
+        assert_eq!(a.completions.iter().map(|done| done.status.name()).collect::<Vec<_>>(), [failed]);
+        assert_eq!((a.receive_completions.len(), b.receive_completions.len()), (2, 2));
+        assert_eq!(b.completions.len(), 3);
+        let last = b.completions.last().map(|done| done.status.name());
+        assert_eq!(last, Some(flushed), "{:?}", b.completions);
+        if ends_b {
+            assert!(b.receive_completions.iter().all(|done| done.status.name() == flushed));
+        }
+        for (host, qp) in [(0, 0x11), (1, 0x22)] {
+            let endpoint = &mut link.hosts[host].endpoint;
+            endpoint.submit(qp, work(9, send, 1), Nanos(link.now)).unwrap();
+            assert_eq!(endpoint.poll_completion().map(|done| done.status.name()), Some(flushed));
+            endpoint.post_receive(qp, ReceiveRequest { wr_id: 9, octets: 1 }).unwrap();
+            assert_eq!(endpoint.poll_receive_completion().map(|done| done.status.name()), Some(flushed));
+        }
+    }
+}
+
+/// A responder that failed says so once, and is silent like one in ibverbs' error state: the retries end it.
+#[test]
+fn a_lost_refusal_ends_the_requester_by_its_retries() {
+    let default = QpConfig::new(0x11, 0x22, B);
+    assert_eq!((default.retry_limit, default.rnr_retry_limit), (Some(7), None), "as ibverbs' 7 and 7");
+    let config = QpConfig { retry_limit: default.retry_limit, ..config(256, Recovery::GoBackN) };
+    let mut link = Link::new(&[config], 4096, |_, packet: &TxPacket| {
+        let (headers, _) = Headers::decode(&packet.head).unwrap();
+        let refusal = headers.aeth.is_some_and(|aeth| matches!(aeth.syndrome, Syndrome::Nak(_)));
+        if refusal { Fate::Lose } else { Fate::Deliver(0) }
+    });
+    let write = Operation::Write { to: RemoteMemory { address: BASE, key: KEY + 1 }, immediate: None };
+    link.hosts[0].submit(0x11, work(0, write, 1), &[1], 0);
+    assert!(link.run(10_000));
+    let [a, b] = &link.hosts;
+    assert_eq!(a.completions[0].status.name(), "IBV_WC_RETRY_EXC_ERR");
+    assert_eq!((a.endpoint.stats().timeouts, b.endpoint.stats().naks_sent), (8, 1));
+}
+
 #[test]
 fn memory_is_accessed_only_where_it_may_be() {
     let cases = [
@@ -221,6 +289,45 @@ fn memory_is_accessed_only_where_it_may_be() {
             assert!(link.run(1000));
             let expected = if allowed { "IBV_WC_SUCCESS" } else { "IBV_WC_REM_ACCESS_ERR" };
             assert_eq!(link.hosts[0].completions[0].status.name(), expected, "{operation:?} {octets}");
+        }
+    }
+}
+
+/// The transport passes over an extension, and tells of it whatever it is: who records signals counts those that are none.
+#[test]
+fn extensions_are_told_of_as_they_came() {
+    let ours = RateSignal { extension_type: 0xe5, rate: MbitPerSec(0) };
+    for (rate_signal, octet, value) in
+        [(Some(ours), 11, 0), (Some(ours), 0, 0xe6), (Some(ours), 9, 2), (None, 11, 0)]
+    {
+        let mut sender = Endpoint::new();
+        let signalling = QpConfig { rate_signal: Some(ours), ..config(256, Recovery::GoBackN) };
+        sender.create_qp(signalling).unwrap();
+        sender.post(0x11, 1, 100, 0, Nanos(0)).unwrap();
+        let mut packet = sender.poll_transmit(Nanos(0)).unwrap();
+        // Within the extension; 11 is behind it.
+        if octet < 10 {
+            packet.head[BTH_OCTETS + octet] = value;
+        }
+        let mut receiver = Endpoint::new();
+        let config = QpConfig { rate_signal, ..QpConfig::new(0x22, 0x11, hosts::A) };
+        receiver.create_qp(QpConfig { mtu: 256, ..config }).unwrap();
+        let octets = packet.udp_payload_octets();
+        receiver.handle_packet(hosts::A, &packet.head, octets, false, Nanos(0)).unwrap();
+        let received = receiver.poll_receive().unwrap();
+        assert_eq!(received.octets, 100);
+        match (rate_signal, octet) {
+            (None, _) => assert_eq!(received.rate_signal, None),
+            (_, 9) => {
+                let unreadable = received.rate_signal.unwrap().unwrap_err();
+                let error = DecodeError::UnknownVersion { offset: 6, version: 2 };
+                assert_eq!(unreadable, Unreadable { extension_type: 0xe5, length: 10, error });
+            }
+            (_, 0) => {
+                let foreign = RateSignal { extension_type: 0xe6, ..ours };
+                assert_eq!(received.rate_signal, Some(Ok(foreign)));
+            }
+            _ => assert_eq!(received.rate_signal, Some(Ok(ours))),
         }
     }
 }

@@ -8,7 +8,9 @@
 //!                    '---- advised --------'
 //! ```
 //!
-//! The first step is taken when advice comes, so that a sender reacts within the time that the datagram takes.
+//! The first step is taken when advice comes, so that a sender reacts within the time that the datagram takes: the first advice,
+//! and any that comes to a bound that has arrived or is released. One that is still on its way takes newer advice at its next
+//! step, so that many datagrams make it no faster.
 
 use wire::units::{BitPerSec, Nanos};
 
@@ -47,6 +49,14 @@ pub enum ApproachError {
     /// A step that does nothing, or overshoots.
     #[error("step of {0} %; it should be 1 to 100 %")]
     Step(u8),
+    /// A bound that moves at steps only would outlive its advice.
+    #[error("step interval of {step_interval}; it should be at most the expiry, {expiry}")]
+    Interval {
+        /// The interval given.
+        step_interval: Nanos,
+        /// The expiry given.
+        expiry: Nanos,
+    },
     /// A release that never ends.
     #[error("release of 0 % a step; it should be at least 1 %, or none for a release at once")]
     Release,
@@ -63,6 +73,10 @@ impl Approach {
         }
         if self.expiry == Nanos(0) {
             return Err(ApproachError::Zero("expiry"));
+        }
+        let Self { step_interval, expiry, .. } = *self;
+        if step_interval > expiry {
+            return Err(ApproachError::Interval { step_interval, expiry });
         }
         if !(1..=100).contains(&self.step_percent) {
             return Err(ApproachError::Step(self.step_percent));
@@ -100,8 +114,9 @@ pub struct Bound {
 }
 
 impl Bound {
-    /// Puts advice in force over `bound`, if there is one. Where there is none it starts from `from`, what the subject sends
-    /// now, or the line rate if that is less, and takes its first step at once.
+    /// Puts advice in force over `bound`, if there is one. Where there is none it starts from `from`, what the subject would send
+    /// now, or the line rate if that is less, and takes its first step at once. A bound that is above the advice and above
+    /// what is sent comes down to the higher of the two first: nobody has to slow down for that.
     pub fn advise(
         bound: &mut Option<Self>,
         approach: &Approach,
@@ -111,7 +126,13 @@ impl Bound {
     ) {
         let bound = match Self::advance(bound, approach, now) {
             Some(bound) => {
+                let resting = bound.value == bound.target() || bound.expires <= now;
                 bound.advised = advised.0;
+                bound.value = bound.value.min(from.0.max(bound.target()));
+                if resting && bound.value != bound.target() {
+                    bound.approach(approach);
+                    bound.stepped = now;
+                }
                 bound
             }
             None => bound.insert({
@@ -278,16 +299,50 @@ mod tests {
     }
 
     #[test]
-    fn renewed_advice_lasts_anew_and_lower_advice_is_stepped_to_on_the_same_beat() {
+    fn renewed_advice_lasts_anew_and_lower_advice_is_stepped_to_at_once() {
         let mut bound = advised(20_000, 20_000);
         let again = (BitPerSec(10_000), (LINE, LINE));
         Bound::advise(&mut bound, &approach(), again.0, again.1, Nanos(95));
         let mut at = |now| Bound::at(&mut bound, &approach(), Nanos(now)).map(|rate| rate.0);
-        assert_eq!(
-            [at(95), at(99), at(100), at(110)],
-            [Some(20_000), Some(20_000), Some(15_000), Some(12_500)]
-        );
+        assert_eq!([at(95), at(104), at(105), at(115)].map(Option::unwrap), [15_000, 15_000, 12_500, 11_250]);
         assert!(at(194).is_some_and(|rate| rate < 10_100));
+    }
+
+    #[test]
+    fn newer_advice_on_the_way_is_stepped_to_on_the_same_beat_however_often_it_comes() {
+        let mut bound = advised(20_000, 100_000);
+        for now in 1..10 {
+            Bound::advise(&mut bound, &approach(), BitPerSec(10_000), (LINE, LINE), Nanos(now));
+            assert_eq!(Bound::at(&mut bound, &approach(), Nanos(now)), Some(BitPerSec(60_000)));
+        }
+        assert_eq!(Bound::at(&mut bound, &approach(), Nanos(10)), Some(BitPerSec(35_000)));
+    }
+
+    #[test]
+    fn lower_advice_counts_from_what_is_sent_and_not_from_a_bound_above_it() {
+        // Released, it has risen to 40 times what is sent.
+        let released = || {
+            let mut bound = advised(1000, 1000);
+            assert!(Bound::at(&mut bound, &approach(), Nanos(450)).is_some_and(|bound| bound.0 > 25_000));
+            bound
+        };
+        let again = |rate, from| {
+            let mut bound = released();
+            Bound::advise(&mut bound, &approach(), BitPerSec(rate), (BitPerSec(from), LINE), Nanos(455));
+            [455, 464, 465].map(|now| Bound::at(&mut bound, &approach(), Nanos(now)).unwrap().0)
+        };
+        assert_eq!(again(500, 1000), [750, 750, 625], "half of the gap at once");
+        assert_eq!(again(2000, 1000), [2000; 3], "less is sent: no step has to be taken");
+        let from_itself = again(1000, 100_000);
+        assert!((13_000..25_000).contains(&from_itself[0]), "{from_itself:?}");
+        // One that has arrived, and one that is on its way.
+        let mut bound = advised(20_000, 20_000);
+        Bound::advise(&mut bound, &approach(), BitPerSec(4000), (BitPerSec(8000), LINE), Nanos(5));
+        assert_eq!(Bound::at(&mut bound, &approach(), Nanos(5)), Some(BitPerSec(6000)));
+        let mut bound = advised(20_000, 100_000);
+        Bound::advise(&mut bound, &approach(), BitPerSec(4000), (BitPerSec(8000), LINE), Nanos(5));
+        let mut at = |now| Bound::at(&mut bound, &approach(), Nanos(now)).unwrap().0;
+        assert_eq!([at(5), at(10)], [8000, 6000]);
     }
 
     #[test]
@@ -299,6 +354,10 @@ mod tests {
                 "step interval of 0 ns; it should be at least 1 ns",
             ),
             (Approach { expiry: Nanos(0), ..approach() }, "expiry of 0 ns; it should be at least 1 ns"),
+            (
+                Approach { step_interval: Nanos(101), ..approach() },
+                "step interval of 101 ns; it should be at most the expiry, 100 ns",
+            ),
             (Approach { step_percent: 0, ..approach() }, "step of 0 %; it should be 1 to 100 %"),
             (Approach { step_percent: 101, ..approach() }, "step of 101 %; it should be 1 to 100 %"),
         ];
@@ -307,6 +366,7 @@ mod tests {
         }
         assert_eq!(Approach { release_percent: Some(0), ..approach() }.check(), Err(ApproachError::Release));
         assert_eq!(Approach { step_percent: 100, release_percent: None, ..approach() }.check(), Ok(()));
+        assert_eq!(Approach { step_interval: Nanos(100), ..approach() }.check(), Ok(()));
     }
 
     proptest! {

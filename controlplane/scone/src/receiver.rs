@@ -3,16 +3,16 @@
 //! The driver keeps one beside its RoCEv2 endpoint:
 //!
 //! - It names the queue pairs ([`Receiver::add_qp`]) and records the signal of every data packet that the endpoint took in
-//!   ([`Receiver::record`]): what the endpoint refused is from nobody whose path matters.
+//!   ([`Receiver::record`], [`Receiver::record_unreadable`]): what the endpoint refused is from nobody whose path matters.
 //! - It shows every packet that the endpoint gives out to [`Receiver::attach`], before the ICRC is computed: an acknowledgement
 //!   or a CNP that goes anyway may take feedback along. No packet is sent for the sake of those two forms.
 //! - It sends what [`Receiver::poll_transmit`] gives, and calls that again at [`Receiver::poll_timeout`].
 
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use wire::roce::{BTH_OCTETS, Bth, CNP_RESERVED_OCTETS, Opcode};
-use wire::scone::{Feedback, RateSignal, ack_code};
+use wire::scone::{DecodeError, Feedback, RateSignal, Unreadable, ack_code};
 use wire::units::{MbitPerSec, Nanos};
 
 use crate::Datagram;
@@ -36,6 +36,9 @@ pub struct ReceiverConfig {
     pub extension_type: u8,
     /// The SCONE port of senders.
     pub port: u16,
+    /// A rate below this, 0 apart, is taken for forged and not returned: as a code in an acknowledgement it would come back as
+    /// 100 Mbit/s. The domain's floor, as senders have it.
+    pub floor: MbitPerSec,
     /// How rates go back. Where no acknowledgement flows (data that RDMA READ brings), always as a datagram.
     pub form: FeedbackForm,
     /// Between two datagrams for a queue pair pass at least so much.
@@ -45,9 +48,10 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    /// Datagrams every 50 us at most, rates kept for 1 ms.
+    /// Datagrams every 50 us at most, rates kept for 1 ms, floor 10 Mbit/s.
     pub const fn new(extension_type: u8, port: u16, form: FeedbackForm) -> Self {
-        Self { extension_type, port, form, interval: Nanos(50_000), keep: Nanos(1_000_000) }
+        let (floor, interval, keep) = (MbitPerSec(10), Nanos(50_000), Nanos(1_000_000));
+        Self { extension_type, port, floor, form, interval, keep }
     }
 }
 
@@ -77,6 +81,17 @@ pub enum Unrecorded {
     /// An extension of another type.
     #[error("extension type {0:#04x} is not this domain's Rate Signal")]
     WrongType(u8),
+    /// What stands there is no extension of version 1.
+    #[error(transparent)]
+    Malformed(#[from] DecodeError),
+    /// A rate that no honest element gives.
+    #[error("a rate of {rate}; it should be at least the floor, {floor}")]
+    BelowFloor {
+        /// The rate.
+        rate: MbitPerSec,
+        /// The configured floor.
+        floor: MbitPerSec,
+    },
     /// Not one of the queue pairs that were named.
     #[error("queue pair {0:#x} doesn't receive on this host")]
     UnknownQp(u32),
@@ -107,12 +122,16 @@ pub struct ReceiverStats {
     pub acks: u64,
 }
 
+/// Rates that wait at most.
+const RATES: u64 = 8;
+
 #[derive(Debug)]
 struct Qp {
     peer: IpAddr,
     peer_number: u32,
-    /// The lowest rate since the last feedback, and when it came.
-    waiting: Option<(MbitPerSec, Nanos)>,
+    /// Rates since the last feedback, and when they came: the lowest, the lowest of those that came after it, and so on. So
+    /// there is a lowest one whenever an older is forgotten.
+    waiting: VecDeque<(MbitPerSec, Nanos)>,
     /// Of these, whether one came where no acknowledgement flows.
     datagram_due: bool,
     last_datagram: Option<Nanos>,
@@ -147,7 +166,7 @@ impl Receiver {
         let state = Qp {
             peer: qp.peer,
             peer_number: qp.peer_qp,
-            waiting: None,
+            waiting: VecDeque::new(),
             datagram_due: false,
             last_datagram: None,
         };
@@ -200,9 +219,12 @@ impl Receiver {
         if signal.rate == MbitPerSec(0) {
             return Ok(());
         }
+        let ReceiverConfig { floor, keep, .. } = self.config;
+        if signal.rate < floor {
+            return Err(Unrecorded::BelowFloor { rate: signal.rate, floor });
+        }
         self.stats.recorded += 1;
-        let lowest = qp.fresh(self.config.keep, now).map_or(signal.rate, |rate| rate.min(signal.rate));
-        qp.waiting = Some((lowest, now));
+        qp.wait(signal.rate, keep, now);
         let datagram = self.config.form == FeedbackForm::Dedicated || carrier == Carrier::ReadResponse;
         if datagram && !qp.datagram_due {
             qp.datagram_due = true;
@@ -212,7 +234,19 @@ impl Receiver {
         Ok(())
     }
 
-    //= SCONE, Feedback Loop: 41ec8734 64f5bdf8 6dd699cf
+    /// Counts an extension of a data packet that can't be read.
+    pub fn record_unreadable(&mut self, unreadable: Unreadable) -> Unrecorded {
+        self.stats.unrecorded += 1;
+        let Unreadable { extension_type, error, .. } = unreadable;
+        if extension_type == self.config.extension_type {
+            error.into()
+        } else {
+            Unrecorded::WrongType(extension_type)
+        }
+    }
+
+    //= SCONE, Feedback Loop: 41ec8734 8210a986 64f5bdf8 6dd699cf
+    //= SCONE, Solution 2: Per-QP On-Path Endpoint Feedback: 5bc3a3c9
     /// Puts a rate that waits into a packet that the endpoint gives out on `qp`, if the packet is of the form that takes one.
     /// `head` is its UDP payload from the BTH on; a CNP must be there with its reserved octets. Gives whether it did.
     pub fn attach(&mut self, qp: u32, head: &mut [u8], now: Nanos) -> bool {
@@ -246,11 +280,12 @@ impl Receiver {
             }
         }
         // A datagram that is due for an RDMA READ has nothing left to say.
-        state.waiting = None;
+        state.waiting.clear();
         true
     }
 
-    //= SCONE, Feedback Loop: 58ed0933 8210a986
+    //= SCONE, Feedback Loop: 58ed0933
+    //= SCONE, Solution 2: Per-QP On-Path Endpoint Feedback: 5bc3a3c9
     /// The next datagram that is due at `now`.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Datagram> {
         while let Some(&(at, number)) = self.due.first() {
@@ -261,7 +296,7 @@ impl Receiver {
             let Some(qp) = self.qps.get_mut(&number) else { continue };
             qp.datagram_due = false;
             let Some(rate) = qp.fresh(self.config.keep, now) else { continue };
-            qp.waiting = None;
+            qp.waiting.clear();
             qp.last_datagram = Some(now);
             self.stats.dedicated += 1;
             let signal = RateSignal { extension_type: self.config.extension_type, rate };
@@ -283,8 +318,25 @@ impl Receiver {
 }
 
 impl Qp {
-    /// The rate that waits, unless it is too old.
+    /// The lowest of the rates that wait and aren't too old.
     fn fresh(&self, keep: Nanos, now: Nanos) -> Option<MbitPerSec> {
-        self.waiting.filter(|&(_, since)| now.saturating_sub(since) < keep).map(|(rate, _)| rate)
+        // The rates rise with their times.
+        let fresh = |&&(_, since): &&(_, Nanos)| now.saturating_sub(since) < keep;
+        self.waiting.iter().find(fresh).map(|&(rate, _)| rate)
+    }
+
+    fn wait(&mut self, rate: MbitPerSec, keep: Nanos, now: Nanos) {
+        while self.waiting.front().is_some_and(|&(_, since)| now.saturating_sub(since) >= keep) {
+            self.waiting.pop_front();
+        }
+        while self.waiting.back().is_some_and(|&(before, _)| before >= rate) {
+            self.waiting.pop_back();
+        }
+        // A few at most: one that comes this soon after a lower one would be forgotten only this much later.
+        let recent =
+            self.waiting.back().is_some_and(|&(_, since)| now.saturating_sub(since).0 < keep.0 / RATES);
+        if !recent {
+            self.waiting.push_back((rate, now));
+        }
     }
 }

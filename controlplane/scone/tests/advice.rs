@@ -6,7 +6,8 @@ use core::net::{IpAddr, Ipv4Addr};
 use proptest::prelude::*;
 use scone::bound::Approach;
 use scone::sender::{Cap, ConfigError, Discarded, Sender, SenderConfig, SenderQp, Subject};
-use wire::scone::RateAdvice;
+use wire::roce::{Bth, Opcode, Psn};
+use wire::scone::{Feedback, RateAdvice, RateSignal, ack_code};
 use wire::units::{BitPerSec, MbitPerSec, Nanos};
 
 const SWITCH: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1));
@@ -15,6 +16,7 @@ const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 9));
 const LINE: BitPerSec = BitPerSec(100_000_000_000);
 const US: u64 = 1000;
+const TYPE: u8 = 0xe5;
 
 /// All of the gap at once, so that shares can be told from steps.
 fn config() -> SenderConfig {
@@ -160,12 +162,13 @@ proptest! {
     #[test]
     fn whatever_comes_no_bound_is_below_the_floor_and_all_are_gone_after_the_longest_time(
         datagrams in prop::collection::vec(
-            (0u64..400_000, any::<bool>(), prop_oneof![0u32..30, any::<u32>()], any::<bool>()), 1..60),
+            (0u64..400_000, any::<bool>(), prop_oneof![0u32..30, any::<u32>()], any::<bool>(), 0u8..4), 1..60),
         demands in prop::collection::vec(0u64..100_000_000_000, 3),
         step_percent in 1u8..=100, release_percent in prop::option::of(1u8..100),
     ) {
         let approach = Approach { step_percent, release_percent, ..Approach::default() };
-        let mut sender = Sender::new(SenderConfig { approach, ..config() }).unwrap();
+        let mut sender =
+            Sender::new(SenderConfig { approach, extension_type: Some(TYPE), ..config() }).unwrap();
         for (qp, &demand) in demands.iter().enumerate() {
             let qp = u32::try_from(qp).unwrap();
             sender.add_qp(SenderQp { qp, local: OURS, peer: PEER }, Nanos(0));
@@ -174,13 +177,35 @@ proptest! {
         let floor = config().floor.into();
         let mut now = 0;
         let mut last_taken = 0;
-        for (after, trusted, rate, ours) in datagrams {
+        for (after, trusted, rate, ours, form) in datagrams {
             now += after;
             sender.handle_timeout(Nanos(now));
-            let (from, source) = (if trusted { SWITCH } else { PEER }, if ours { OURS } else { OTHER });
-            let taken = sender.handle_datagram(from, &advice(rate, source), Nanos(now));
-            prop_assert_eq!(taken.is_ok(), trusted && ours && rate >= 10);
-            if taken.is_ok() {
+            // Advice comes from the switch, feedback in its three forms from the other end.
+            let from = if trusted == (form == 0) { SWITCH } else { PEER };
+            let (source, qp) = if ours { (OURS, 1) } else { (OTHER, 7) };
+            let signal = RateSignal { extension_type: TYPE, rate: MbitPerSec(rate) };
+            let taken = match form {
+                0 => sender.handle_datagram(from, &advice(rate, source), Nanos(now)).is_ok(),
+                1 => {
+                    let octets = Feedback { signal, destination_qp: qp }.to_octets();
+                    sender.handle_datagram(from, &octets, Nanos(now)).is_ok()
+                }
+                2 => {
+                    let cnp = Bth::new(Opcode::CNP, qp, Psn::new(0)).to_octets();
+                    let packet = [&cnp[..], &signal.to_cnp()].concat();
+                    sender.handle_packet(from, &packet, Nanos(now)).is_ok_and(|taken| taken.is_some())
+                }
+                _ => {
+                    let reserved6 = ack_code::encode(signal.rate);
+                    let ack = Bth { reserved6, ..Bth::new(Opcode::ACKNOWLEDGE, qp, Psn::new(0)) };
+                    let taken = sender.handle_packet(from, &ack.to_octets(), Nanos(now));
+                    taken.is_ok_and(|taken| taken.is_some())
+                }
+            };
+            // The lowest code is above this floor.
+            let high_enough = rate >= if form == 3 { 1 } else { 10 };
+            prop_assert_eq!(taken, trusted && ours && high_enough);
+            if taken {
                 last_taken = now;
             }
             for qp in 0..3 {

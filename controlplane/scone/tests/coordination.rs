@@ -9,7 +9,7 @@ use scone::bound::Approach;
 use scone::receiver::{Carrier, FeedbackForm, Receiver, ReceiverConfig, ReceiverQp};
 use scone::sender::{Sender, SenderConfig, SenderQp};
 use wire::roce::{BTH_OCTETS, Bth, Headers, HeadersOctets, Opcode, Psn};
-use wire::scone::{RateAdvice, RateSignal};
+use wire::scone::{Feedback, RateAdvice, RateSignal, ack_code};
 use wire::units::{BitPerSec, MbitPerSec, Nanos};
 
 const SWITCH: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 255, 0, 1));
@@ -89,7 +89,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn advice_never_raises_a_rate_and_never_holds_it_under_the_floor_beyond_its_time(
-        events in prop::collection::vec((0u64..150, 0u8..4, 0u32..120_000, any::<bool>()), 1..80),
+        events in prop::collection::vec((0u64..150, 0u8..7, 0u32..120_000, any::<bool>()), 1..80),
         step_percent in 1u8..=100, release_percent in prop::option::of(1u8..50),
     ) {
         let approach = Approach { step_percent, release_percent, ..Approach::default() };
@@ -121,6 +121,29 @@ proptest! {
                     let octets = RateAdvice { rate: MbitPerSec(rate), source: A }.to_octets();
                     let from = if trusted { SWITCH } else { B };
                     if sender.handle_datagram(from, &octets, Nanos(now)).is_ok() {
+                        last = now;
+                    }
+                }
+                // Feedback in its three forms; a CNP is a notification besides.
+                3..=5 => {
+                    let from = if trusted { B } else { SWITCH };
+                    let signal = RateSignal { extension_type: TYPE, rate: MbitPerSec(rate) };
+                    let taken = if what == 3 {
+                        let octets = Feedback { signal, destination_qp: QP }.to_octets();
+                        sender.handle_datagram(from, &octets, Nanos(now)).is_ok()
+                    } else {
+                        let mut bth = Bth::new(Opcode::ACKNOWLEDGE, QP, Psn::new(0));
+                        bth.reserved6 = ack_code::encode(signal.rate);
+                        if what == 4 {
+                            bth = Bth::new(Opcode::CNP, QP, Psn::new(0));
+                            notify(&mut advised, now);
+                            notify(&mut alone, now);
+                        }
+                        let head = [&bth.to_octets()[..], &signal.to_cnp()].concat();
+                        sender.handle_packet(from, &head, Nanos(now)).is_ok_and(|taken| taken.is_some())
+                    };
+                    prop_assert!(trusted || !taken);
+                    if taken {
                         last = now;
                     }
                 }
@@ -193,9 +216,8 @@ fn a_switchs_rate_comes_back_to_the_senders_queue_pair_in_every_form_and_for_eve
                     let octets = packet.udp_payload_octets();
                     ends[to].handle_packet(source, &packet.head, octets, marked, now).unwrap();
                     while let Some(received) = ends[to].poll_receive() {
-                        let rate = received.rate_signal.unwrap();
+                        let signal = received.rate_signal.unwrap().unwrap();
                         signals += 1;
-                        let signal = RateSignal { extension_type: TYPE, rate };
                         let carrier = match received.carried {
                             Carried::ReadResponse { .. } => Carrier::ReadResponse,
                             _ => Carrier::Request,

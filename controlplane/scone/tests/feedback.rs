@@ -9,7 +9,7 @@ use scone::receiver::{
 };
 use scone::sender::{Advised, ConfigError, Discarded, Sender, SenderConfig, SenderQp, Subject};
 use wire::roce::{Aeth, BTH_OCTETS, Bth, Opcode, Psn, Syndrome};
-use wire::scone::{Feedback, RateSignal};
+use wire::scone::{DecodeError, Feedback, RateSignal, Unreadable, ack_code};
 use wire::units::{BitPerSec, MbitPerSec, Nanos};
 
 const TYPE: u8 = 0xe5;
@@ -21,14 +21,17 @@ const FORMS: [FeedbackForm; 3] = [FeedbackForm::Dedicated, FeedbackForm::Cnp, Fe
 const US: u64 = 1000;
 
 /// A sends on 0x11, B receives on 0x22.
-fn sender() -> Sender {
-    let config = SenderConfig {
+fn sender_config() -> SenderConfig {
+    SenderConfig {
         addresses: [A].into(),
         extension_type: Some(TYPE),
         approach: Approach { step_percent: 100, ..Approach::default() },
         ..SenderConfig::new(BitPerSec(100_000_000_000))
-    };
-    let mut sender = Sender::new(config).unwrap();
+    }
+}
+
+fn sender() -> Sender {
+    let mut sender = Sender::new(sender_config()).unwrap();
     sender.add_qp(SenderQp { qp: 0x11, local: A, peer: B }, Nanos(0));
     sender
 }
@@ -126,7 +129,7 @@ fn the_lowest_rate_is_returned_and_no_advice_is_none() {
     let mut packet = cnp(0x11);
     assert!(receiver.attach(0x22, &mut packet, Nanos(0)));
     let reserved = packet[BTH_OCTETS..].first_chunk().unwrap();
-    assert_eq!(RateSignal::in_cnp(reserved), Some(signal(20_000)));
+    assert_eq!(RateSignal::in_cnp(reserved), Ok(Some(signal(20_000))));
     receiver.record(0x22, A, signal(0), Carrier::Request, Nanos(0)).unwrap();
     assert!(!receiver.attach(0x22, &mut cnp(0x11), Nanos(0)));
     assert_eq!(receiver.stats().recorded, 3);
@@ -142,6 +145,90 @@ fn a_rate_that_waited_too_long_is_not_returned() {
             assert_eq!(packets.iter().any(|(used, _)| *used), used);
         }
     }
+}
+
+/// What is recorded later doesn't keep what was recorded before: each rate has its own time.
+#[test]
+fn a_rate_is_returned_no_longer_than_its_time_whatever_is_recorded_after_it() {
+    let returned_at = |at: u64| {
+        let mut receiver = receiver(FeedbackForm::Cnp);
+        receiver.record(0x22, A, signal(1000), Carrier::Request, Nanos(0)).unwrap();
+        for now in (10 * US..=at).step_by(10_000) {
+            // Higher ones, rising.
+            let rate = 20_000 + u32::try_from(now / US).unwrap();
+            receiver.record(0x22, A, signal(rate), Carrier::Request, Nanos(now)).unwrap();
+        }
+        let mut packet = cnp(0x11);
+        assert!(receiver.attach(0x22, &mut packet, Nanos(at)));
+        let returned = RateSignal::in_cnp(packet[BTH_OCTETS..].first_chunk().unwrap()).unwrap().unwrap();
+        returned.rate.0
+    };
+    assert_eq!([returned_at(500 * US), returned_at(1000 * US - 1)], [1000, 1000]);
+    // The lowest of the last millisecond, an eighth of it more or less.
+    for at in [1000, 1001, 1500, 2500, 9999] {
+        let rate = u64::from(returned_at(at * US)) - 20_000;
+        assert!(rate > at.saturating_sub(1000) && rate <= at - 1000 + 125 + 10, "{at}: {rate}");
+    }
+}
+
+#[test]
+fn a_rate_at_the_floor_survives_the_codes_of_acknowledgements_and_one_below_is_not_returned() {
+    let floor = MbitPerSec(500);
+    let config = SenderConfig { floor, ..sender_config() };
+    let mut sender = Sender::new(config).unwrap();
+    sender.add_qp(SenderQp { qp: 0x11, local: A, peer: B }, Nanos(0));
+    let config = ReceiverConfig { floor, ..ReceiverConfig::new(TYPE, PORT, FeedbackForm::Ack) };
+    let mut receiver = Receiver::new(config).unwrap();
+    receiver.add_qp(ReceiverQp { qp: 0x22, peer: A, peer_qp: 0x11 });
+    // 464 Mbit/s is the code of both: full congestion must not read as none.
+    for rate in [500, 540] {
+        receiver.record(0x22, A, signal(rate), Carrier::Request, Nanos(0)).unwrap();
+        let mut packet = ack(0x11);
+        assert!(receiver.attach(0x22, &mut packet, Nanos(0)));
+        assert_eq!(ack_code::decode(packet[4]), Some(MbitPerSec(464)));
+        let taken = sender.handle_packet(B, &packet, Nanos(0)).unwrap().unwrap();
+        assert_eq!(taken.rate, floor);
+        assert_eq!(sender.bound(0x11, Nanos(0)), Some(floor.into()));
+    }
+    let mut below = ack(0x11);
+    below[4] |= ack_code::encode(MbitPerSec(463));
+    let rate = MbitPerSec(398);
+    assert_eq!(sender.handle_packet(B, &below, Nanos(0)), Err(Discarded::BelowFloor { rate, floor }));
+    // Somebody on the way writes what no switch gives: as a code it would be 100 Mbit/s.
+    let rate = MbitPerSec(499);
+    let refused = receiver.record(0x22, A, signal(499), Carrier::Request, Nanos(0));
+    assert_eq!(refused, Err(Unrecorded::BelowFloor { rate, floor }));
+    assert!(!receiver.attach(0x22, &mut ack(0x11), Nanos(0)));
+    let mut receiver = self::receiver(FeedbackForm::Ack);
+    assert!(receiver.record(0x22, A, signal(1), Carrier::Request, Nanos(0)).is_err());
+    assert!(receiver.record(0x22, A, signal(10), Carrier::Request, Nanos(0)).is_ok());
+    assert_eq!((receiver.stats().recorded, receiver.stats().unrecorded), (1, 1));
+}
+
+#[test]
+fn extensions_of_another_version_length_or_type_are_counted() {
+    let (mut sender, mut receiver) = (sender(), receiver(FeedbackForm::Cnp));
+    let with = |octet: usize, value: u8| {
+        let mut packet = cnp(0x11);
+        packet[BTH_OCTETS..].copy_from_slice(&signal(1000).to_cnp());
+        packet[BTH_OCTETS + octet] = value;
+        packet
+    };
+    let version = DecodeError::UnknownVersion { offset: 6, version: 2 };
+    let length = DecodeError::ExtensionLength { length: 11, expected: 10 };
+    let cases = [(9, 2, version.into()), (1, 11, length.into()), (0, 1, Discarded::WrongType(1))];
+    for (octet, value, discarded) in cases {
+        assert_eq!(sender.handle_packet(B, &with(octet, value), Nanos(0)), Err(discarded));
+    }
+    let mut foreign = with(0, 1);
+    foreign[BTH_OCTETS + 1] = 4;
+    assert_eq!(sender.handle_packet(B, &foreign, Nanos(0)), Err(Discarded::WrongType(1)));
+    assert_eq!((sender.stats().malformed, sender.stats().not_ours), (2, 2));
+    let unreadable = Unreadable { extension_type: TYPE, length: 11, error: length };
+    assert_eq!(receiver.record_unreadable(unreadable), Unrecorded::Malformed(length));
+    let foreign = Unreadable { extension_type: 1, ..unreadable };
+    assert_eq!(receiver.record_unreadable(foreign), Unrecorded::WrongType(1));
+    assert_eq!((receiver.stats().recorded, receiver.stats().unrecorded), (0, 2));
 }
 
 #[test]

@@ -12,6 +12,9 @@ use wire::units::{MbitPerSec, Nanos};
 const PORT: u16 = 50_003;
 const US: u64 = 1000;
 
+/// What is wrong about a configuration.
+type Edit<'a> = &'a dyn Fn(&mut GatewayConfig);
+
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
@@ -29,7 +32,7 @@ fn config(here: u8, there: u8) -> GatewayConfig {
         elements: [IpAddr::from([10, here, 255, 1])].into(),
         served: vec![site(here, 4)],
         remote: vec![Remote { site: site(there, 4), gateway: IpAddr::from([10, there, 255, 254]) }],
-        ..GatewayConfig::new(PORT)
+        ..GatewayConfig::new(IpAddr::from([10, here, 255, 254]), PORT)
     }
 }
 
@@ -150,10 +153,22 @@ fn strangers_and_nonsense_are_discarded() {
     assert_eq!(refused(switch, &Feedback { signal, destination_qp: 9 }.to_octets()), Discarded::Feedback(9));
     let (rate, least) = (MbitPerSec(9), MbitPerSec(10));
     assert_eq!(refused(switch, &advice(9, "10.1.0.1")), Discarded::BelowFloor { rate, least });
-    let (rate, least) = (MbitPerSec(39), MbitPerSec(40));
-    assert_eq!(refused(peer, &advice(39, "10.1.0.0")), Discarded::BelowFloor { rate, least });
-    assert_eq!((gateway.stats().discarded, gateway.stats().taken), (7, 0));
-    assert!(gateway.handle_datagram(peer, &advice(40, "10.1.0.0"), Nanos(0)).is_ok());
+    assert_eq!(refused(peer, &advice(9, "10.1.0.0")), Discarded::BelowFloor { rate, least });
+    let own = ip("10.1.255.254");
+    assert_eq!(refused(own, &advice(5000, "10.1.0.1")), Discarded::Own(own), "forged, or sent in a circle");
+    assert_eq!((gateway.stats().discarded, gateway.stats().taken), (8, 0));
+}
+
+/// The peer knows of one sender where four are: its rate is honest, and each of them has the floor.
+#[test]
+fn backpressure_below_the_floor_of_all_senders_gives_each_the_floor() {
+    let mut gateway = Gateway::new(config(1, 2)).unwrap();
+    for rate in [10, 39] {
+        gateway.handle_datagram(ip("10.2.255.254"), &advice(rate, "10.1.0.0"), Nanos(0)).unwrap();
+        assert_eq!(gateway.advice_for(ip("10.1.0.4"), Nanos(0)), Some(MbitPerSec(10)));
+    }
+    gateway.handle_datagram(ip("10.2.255.254"), &advice(44, "10.1.0.0"), Nanos(0)).unwrap();
+    assert_eq!(gateway.advice_for(ip("10.1.0.4"), Nanos(0)), Some(MbitPerSec(11)));
 }
 
 #[test]
@@ -170,7 +185,37 @@ fn a_configuration_that_can_not_be_is_refused() {
     let outside = refused(&|config| config.served[0].senders.extend([ip("10.2.0.1")]));
     assert_eq!(outside.to_string(), "sender 10.2.0.1; it should be in its prefix, 10.1.0.0/16");
     assert!(matches!(refused(&|config| config.served[0].senders.clear()), ConfigError::NoSender(_)));
-    assert!(matches!(refused(&|config| config.served.push(site(2, 1))), ConfigError::Twice(_)));
+    // Every address has one gateway, and every prefix a first address of its own.
+    for other in ["10.2.0.0/16", "10.2.0.0/24", "10.2.9.0/24", "10.0.0.0/8"] {
+        let overlaps = refused(&|config| {
+            let prefix = other.parse().unwrap();
+            let sender = ipnet::IpNet::hosts(&prefix).next().unwrap();
+            config.served.push(Site { prefix, senders: [sender].into() });
+        });
+        assert!(matches!(overlaps, ConfigError::Overlap(..)), "{other}: {overlaps}");
+    }
+    let first = refused(&|config| config.served[0].senders.extend([ip("10.1.0.0")]));
+    assert!(first.to_string().contains("10.1.0.0 has the first address of 10.1.0.0/16"), "{first}");
+    let mut alone = config(1, 2);
+    alone.served[0].senders = [ip("10.1.0.0")].into();
+    assert!(alone.check().is_ok(), "the only sender may have it");
+    // Nothing that it sends may come back to it.
+    let own = ip("10.1.255.254");
+    let in_a_circle: [(&str, Edit<'_>); 4] = [
+        ("sender", &|config| config.served[0].senders.extend([own])),
+        ("remote gateway", &|config| config.remote[0].gateway = own),
+        ("network element", &|config| config.elements.extend([own])),
+        ("sender", &|config| config.address = ip("10.2.0.3")),
+    ];
+    for (what, edit) in in_a_circle {
+        assert!(matches!(refused(edit), ConfigError::Own { what: of, .. } if of == what), "{what}");
+    }
+    for (what, edit) in [
+        ("network element", &(|config: &mut GatewayConfig| config.elements.extend([ip("::1")])) as Edit<'_>),
+        ("remote gateway", &|config: &mut GatewayConfig| config.remote[0].gateway = ip("fd00::1")),
+    ] {
+        assert!(matches!(refused(edit), ConfigError::Version { what: of, .. } if of == what), "{what}");
+    }
 }
 
 proptest! {
@@ -187,7 +232,8 @@ proptest! {
         if gateway.handle_datagram(ip("10.2.255.254"), &advice(rate, "10.1.0.0"), Nanos(0)).is_ok() {
             let advised = gateway.advised(Nanos(0));
             let sum: u64 = advised.iter().map(|(_, rate)| u64::from(rate.0)).sum();
-            prop_assert!(sum <= rate.into() && advised.iter().all(|(_, rate)| rate.0 >= 10));
+            let floors = 10 * advised.len() as u64;
+            prop_assert!(sum <= u64::from(rate).max(floors) && advised.iter().all(|(_, rate)| rate.0 >= 10));
         }
     }
 }

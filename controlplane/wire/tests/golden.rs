@@ -124,11 +124,11 @@ fn scone_of(message: &str, octets: &[u8]) -> (Value, Vec<u8>) {
     match message {
         "RATE_SIGNAL" => (json(octets), RateSignal::decode(octets).unwrap().to_octets().to_vec()),
         "CNP" => {
-            let signal = RateSignal::in_cnp(octets.first_chunk().unwrap()).unwrap();
+            let signal = RateSignal::in_cnp(octets.first_chunk().unwrap()).unwrap().unwrap();
             (json(&signal.to_octets()), signal.to_cnp().to_vec())
         }
         "CNP_WITHOUT_ADVICE" => {
-            assert_eq!(RateSignal::in_cnp(octets.first_chunk().unwrap()), None);
+            assert_eq!(RateSignal::in_cnp(octets.first_chunk().unwrap()), Ok(None));
             (serde_json::json!({}), octets.to_vec())
         }
         "ACK_CODES" => {

@@ -47,7 +47,7 @@ fn check(name: &str, octets: &[u8], message: &str, fields: &Value, reencodes: bo
         "CNP" | "CNP_WITHOUT_ADVICE" => {
             let reserved = octets.try_into().unwrap_or_else(|_| panic!("{name}: sixteen octets"));
             let expected = (message == "CNP").then(|| signal(fields));
-            assert_eq!(RateSignal::in_cnp(reserved), expected, "{name}");
+            assert_eq!(RateSignal::in_cnp(reserved), Ok(expected), "{name}");
             expected.map_or_else(|| octets.to_vec(), |signal| signal.to_cnp().to_vec())
         }
         "ACK_CODES" => {

@@ -37,8 +37,8 @@ fn rate_signal_octet_by_octet() {
     let mut cnp = [0; CNP_RESERVED_OCTETS];
     cnp[..10].copy_from_slice(&octets);
     assert_eq!(signal.to_cnp(), cnp);
-    assert_eq!(RateSignal::in_cnp(&cnp), Some(signal));
-    assert_eq!(RateSignal::in_cnp(&[0; CNP_RESERVED_OCTETS]), None, "an ordinary CNP");
+    assert_eq!(RateSignal::in_cnp(&cnp), Ok(Some(signal)));
+    assert_eq!(RateSignal::in_cnp(&[0; CNP_RESERVED_OCTETS]), Ok(None), "an ordinary CNP");
 
     let feedback = Feedback { signal, destination_qp: 0x0012_3456 };
     let octets = [0xe5, 14, 0, 1, 0x86, 0xa0, 0, 0, 0, 1, 0, 0x12, 0x34, 0x56];
@@ -94,7 +94,7 @@ proptest! {
         prop_assert_eq!(decode(&advice.to_octets()), Ok(SconeDatagram::RateAdvice(advice)));
         let signal = RateSignal { extension_type, rate };
         prop_assert_eq!(RateSignal::decode(&signal.to_octets()), Ok(signal));
-        prop_assert_eq!(RateSignal::in_cnp(&signal.to_cnp()), Some(signal));
+        prop_assert_eq!(RateSignal::in_cnp(&signal.to_cnp()), Ok(Some(signal)));
         let feedback = Feedback { signal, destination_qp: qp };
         prop_assert_eq!(decode(&feedback.to_octets()), Ok(SconeDatagram::Feedback(feedback)));
     }

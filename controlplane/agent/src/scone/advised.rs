@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use scone::sender::{Advised as Taken, ConfigError, Sender, SenderConfig, SenderStats, Subject};
+use scone::sender::{Advised as Taken, Cap, ConfigError, Sender, SenderConfig, SenderStats, Subject};
 use wire::units::{BitPerSec, Nanos};
 
-use super::event::{Discards, Event, Observer};
+use super::event::{Event, Observer, Often, Repeats};
 use super::run::{Shared, Snapshot, share};
 use super::shaper::Shaper;
 use crate::driver::Machine;
@@ -19,7 +19,8 @@ pub struct Advised {
     bounds: BTreeMap<IpAddr, Option<BitPerSec>>,
     shaper: Option<Shaper>,
     observe: Observer,
-    discards: Discards,
+    discards: Often,
+    repeats: Repeats,
     shared: Shared,
     stopped: bool,
 }
@@ -37,10 +38,16 @@ impl Advised {
     ) -> Result<Self, ConfigError> {
         let bounds = config.addresses.iter().map(|&address| (address, None)).collect();
         let sender = Sender::new(config)?;
-        let discards = Discards::default();
-        let mut host = Self { sender, bounds, shaper, observe, discards, shared, stopped: false };
+        let (discards, repeats) = (Often::default(), Repeats::default());
+        let mut host = Self { sender, bounds, shaper, observe, discards, repeats, shared, stopped: false };
         host.publish(Nanos(0));
         Ok(host)
+    }
+
+    /// Takes all limits of the interface away, and waits until it is as it was. Gives what couldn't be done; nothing where there
+    /// is nothing left to do.
+    pub fn restore(&mut self) -> Option<String> {
+        self.shaper.take().and_then(Shaper::end)
     }
 
     /// What the machine counted.
@@ -62,7 +69,12 @@ impl Advised {
                 shaper.set(address, bound);
             }
             let event = match cap {
-                Some(cap) => Event::Cap { source: address, advised: cap.advised.0, bound: cap.bound.0 },
+                Some(&Cap { advised, bound, expires, .. }) => Event::Cap {
+                    source: address,
+                    advised: advised.0,
+                    bound: bound.0,
+                    expired: expires <= now,
+                },
                 None => Event::Released { source: address },
             };
             (self.observe)(now, &event);
@@ -98,16 +110,22 @@ impl Machine for Advised {
         let from = arrived.from.ip();
         let event = match self.sender.handle_datagram(from, arrived.octets, now) {
             Ok(Taken { subject: Subject::Address(source), rate }) => {
-                Some(Event::Advice { from, source, rate: rate.0 })
+                let news = self.repeats.is_news(from, source, rate.0, now);
+                news.then_some(Event::Advice { from, source, rate: rate.0 })
             }
             // No queue pair sends from here.
             Ok(Taken { subject: Subject::Qp(_), .. }) => None,
-            Err(discarded) => self.discards.count(from, &discarded, now),
+            Err(discarded) => self.discards.discarded(from, &discarded, now),
         };
         if let Some(event) = event {
             (self.observe)(now, &event);
         }
         self.publish(now);
+    }
+
+    fn handle_truncated(&mut self, arrived: &Arrived<'_>, now: Nanos) {
+        // Longer than any message: discarded and counted as such.
+        self.handle_datagram(arrived, now);
     }
 
     fn handle_timeout(&mut self, now: Nanos) {

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use scone::gateway::{ConfigError, Gateway, GatewayConfig, GatewayStats, Taken};
 use wire::units::{MbitPerSec, Nanos};
 
-use super::event::{Discards, Event, Observer};
+use super::event::{Event, Observer, Often, Repeats};
 use super::run::{Shared, Snapshot, share};
 use crate::driver::Machine;
 use crate::socket::{Arrived, Outbox};
@@ -18,7 +18,12 @@ pub struct GatewayAgent {
     told: BTreeMap<IpAddr, MbitPerSec>,
     dscp: u8,
     observe: Observer,
-    discards: Discards,
+    discards: Often,
+    repeats: Repeats,
+    /// Datagrams that the system took, and those that it refused.
+    sent: u64,
+    refused: u64,
+    refusals: Often,
     shared: Shared,
     stopped: bool,
 }
@@ -35,9 +40,19 @@ impl GatewayAgent {
         shared: Shared,
     ) -> Result<Self, ConfigError> {
         let gateway = Gateway::new(config)?;
-        let discards = Discards::default();
-        let mut agent =
-            Self { gateway, told: BTreeMap::new(), dscp, observe, discards, shared, stopped: false };
+        let mut agent = Self {
+            gateway,
+            told: BTreeMap::new(),
+            dscp,
+            observe,
+            discards: Often::default(),
+            repeats: Repeats::default(),
+            sent: 0,
+            refused: 0,
+            refusals: Often::default(),
+            shared,
+            stopped: false,
+        };
         agent.publish(Nanos(0));
         Ok(agent)
     }
@@ -58,11 +73,17 @@ impl GatewayAgent {
         for &sender in self.told.keys().filter(|sender| !advised.contains_key(*sender)) {
             (self.observe)(now, &Event::Advised { sender, rate: None });
         }
-        let stats = *self.gateway.stats();
+        self.told = advised;
+        self.share();
+    }
+
+    fn share(&self) {
+        let stats = self.gateway.stats();
         share(
             &self.shared,
             Snapshot {
-                rates: advised
+                rates: self
+                    .told
                     .iter()
                     .map(|(&sender, rate)| (sender, u64::from(rate.0) * 1_000_000))
                     .collect(),
@@ -71,29 +92,53 @@ impl GatewayAgent {
                     ("discarded", stats.discarded),
                     ("advised", stats.advised),
                     ("backpressure", stats.backpressure),
+                    ("sent", self.sent),
+                    ("refused", self.refused),
                 ],
             },
         );
-        self.told = advised;
+    }
+
+    /// Takes note of what became of datagrams that went into the outbox.
+    fn account(&mut self, outbox: &Outbox, now: Nanos) {
+        if (self.sent, self.refused) == (outbox.sent(), outbox.refused()) {
+            return;
+        }
+        let refused = outbox.refused() - self.refused;
+        (self.sent, self.refused) = (outbox.sent(), outbox.refused());
+        if let Some((to, reason)) = outbox.last_refusal()
+            && let Some(count) = self.refusals.count(refused, now)
+        {
+            (self.observe)(now, &Event::Refused { to, reason, count });
+        }
+        self.share();
     }
 }
 
 impl Machine for GatewayAgent {
     fn handle_datagram(&mut self, arrived: &Arrived<'_>, now: Nanos) {
         let from = arrived.from.ip();
+        let repeats = &mut self.repeats;
         let event = match self.gateway.handle_datagram(from, arrived.octets, now) {
             Ok(Taken::NearSource { sender, rate } | Taken::Remote { sender, rate }) => {
-                Some(Event::Advice { from, source: sender, rate: rate.0 })
+                let news = repeats.is_news(from, sender, rate.0, now);
+                news.then_some(Event::Advice { from, source: sender, rate: rate.0 })
             }
             Ok(Taken::Prefix { prefix, rate }) => {
-                Some(Event::Backpressure { from, prefix: prefix.to_string(), rate: rate.0 })
+                let news = repeats.is_news(from, prefix.network(), rate.0, now);
+                news.then(|| Event::Backpressure { from, prefix: prefix.to_string(), rate: rate.0 })
             }
-            Err(discarded) => self.discards.count(from, &discarded, now),
+            Err(discarded) => self.discards.discarded(from, &discarded, now),
         };
         if let Some(event) = event {
             (self.observe)(now, &event);
         }
         self.publish(now);
+    }
+
+    fn handle_truncated(&mut self, arrived: &Arrived<'_>, now: Nanos) {
+        // Longer than any message: discarded and counted as such.
+        self.handle_datagram(arrived, now);
     }
 
     fn handle_timeout(&mut self, now: Nanos) {
@@ -105,6 +150,7 @@ impl Machine for GatewayAgent {
     }
 
     fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
+        self.account(outbox, now);
         while !outbox.is_full()
             && let Some(datagram) = self.gateway.poll_transmit(now)
         {

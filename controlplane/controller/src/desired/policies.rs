@@ -84,6 +84,8 @@ fn reports(topology: &Topology, switch: &Switch, builder: Builder<'_>) -> Result
     Ok(all.into_iter().map(|entity| (entity, Origin::Reports)).collect())
 }
 
+//= SCONE, Acquisition of Advised Rate: 797344dd
+//= SCONE, Rate Policy Based on Network Element Configuration: ac16ce65
 fn source_rates(topology: &Topology, builder: Builder<'_>) -> Result<Vec<Sourced>, DesiredError> {
     // Class 0 is also what DSCPs without an entry have.
     let classes: BTreeSet<u8> =

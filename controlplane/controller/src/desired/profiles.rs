@@ -119,7 +119,9 @@ pub(super) fn entries(
     Ok(entities)
 }
 
-/// The two tables of one profile.
+//= SCONE, Acquisition of Advised Rate: 797344dd
+//= SCONE, Calculation Based on Egress Bandwidth Congestion Status: fd589a17 e1266f1e 9cf0fad8
+/// The two tables of one profile, from which a switch computes the rates that it suggests and advises (docs/p4-program.md).
 fn tables(
     profile: ProfileNumber,
     cell: u64,

@@ -112,6 +112,7 @@ impl Path {
                 mtu: MTU,
                 recovery,
                 retransmit_timeout: Nanos(round_trip * 4),
+                retry_limit: None,
                 ..QpConfig::new(QPS[host], QPS[1 - host], IpAddr::V4(HOSTS[1 - host]))
             };
             end.create_qp(config).expect("a valid configuration");

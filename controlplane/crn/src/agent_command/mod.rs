@@ -1,21 +1,26 @@
 //! `crn agent`: an endpoint of one host, on real sockets.
 
 pub mod args;
+pub mod lines;
 pub mod metrics;
 pub mod print;
 
-use std::sync::{Arc, Mutex};
+use std::fs;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent::rdcc::settings::Carrier;
 use agent::rdcc::{Observer, Role, Settings, Workload, run as run_host};
 use clap::Subcommand;
 use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result, miette};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::crem_agent::{self, Crem};
 use crate::{http, output, scone_agent};
 use args::{Common, Load};
+use lines::Output;
 use print::Printer;
 
 /// Arguments of `crn agent`.
@@ -74,22 +79,23 @@ fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
     }
     check_lengths(&workload, &settings)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()?;
-    let printer = Arc::new(Mutex::new(Printer::new(common.json, common.grants)));
-    let summary = runtime.block_on(async {
+    let output = Output::start(common.json)?;
+    let printer = Printer::new(output.lines(), common.grants);
+    let asked = AtomicBool::new(false);
+    let ran = runtime.block_on(async {
         let shared = agent::rdcc::Shared::default();
         if let Some(address) = common.listen {
             let listener = http::listen(address).await?;
             let shared = Arc::clone(&shared);
             tokio::spawn(http::serve(listener, move |request| metrics::answer(request, &shared)));
         }
-        let stop = interrupted()?;
-        let observe: Observer = {
-            let printer = Arc::clone(&printer);
-            Box::new(move |now, event| print::with(&printer, |printer| printer.event(now, event)))
-        };
+        let stop = noting(interrupted()?, &asked);
+        let observe: Observer = Box::new(move |now, event| printer.event(now, event));
         run_host(settings, role, workload, observe, shared, stop).await.into_diagnostic()
-    })?;
-    print::with(&printer, |printer| printer.summary(&summary));
+    });
+    let figures = ran.as_ref().map_or_else(|_| String::new(), |summary| print::summary(common.json, summary));
+    runtime.block_on(output.finish(figures, asked.into_inner()));
+    let summary = ran?;
     match summary.messages.filter(|messages| messages.aborted > 0) {
         Some(messages) => {
             Err(miette!("{} of {} messages weren't delivered", messages.aborted, messages.submitted))
@@ -142,14 +148,45 @@ fn check_lengths(workload: &Workload, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Waits for Ctrl-C or a request to terminate; listens for them from now on.
+/// Waits until something asks the process to end: Ctrl-C, a request to terminate, the terminal's end, Ctrl-\\. Listens for
+/// them from now on. The last two mean nothing where whoever started the process had it ignore them, as `nohup` does.
 pub fn interrupted() -> Result<impl Future<Output = ()>> {
-    let mut interrupt = signal(SignalKind::interrupt()).into_diagnostic()?;
-    let mut terminate = signal(SignalKind::terminate()).into_diagnostic()?;
+    let listen = |kind| signal(kind).into_diagnostic();
+    let mut interrupt = listen(SignalKind::interrupt())?;
+    let mut terminate = listen(SignalKind::terminate())?;
+    let ignored = ignored_signals();
+    let unless_ignored = |kind: SignalKind| {
+        let bit = kind.as_raw_value() - 1;
+        if ignored >> bit & 1 == 1 { Ok(None) } else { listen(kind).map(Some) }
+    };
+    let mut hangup = unless_ignored(SignalKind::hangup())?;
+    let mut quit = unless_ignored(SignalKind::quit())?;
     Ok(async move {
         tokio::select! {
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
+            () = comes(&mut hangup) => {}
+            () = comes(&mut quit) => {}
         }
     })
+}
+
+async fn comes(signal: &mut Option<Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => pending().await,
+    }
+}
+
+/// The signals that this process ignores, a bit each: the kernel tells. Where it doesn't, none counts as ignored.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+/// Waits for `stop`, and notes that it came.
+pub async fn noting(stop: impl Future<Output = ()>, asked: &AtomicBool) {
+    stop.await;
+    asked.store(true, Ordering::Relaxed);
 }

@@ -1,106 +1,88 @@
 //! What `crn agent` prints: a line for everything that happens, for people or as JSON, and the figures at the end.
 
-use std::io::{self, Write as _};
-use std::sync::{Mutex, PoisonError};
+use std::fmt::Write as _;
 
 use agent::rdcc::admission::DomainView;
 use agent::rdcc::summary::Counters;
 use agent::rdcc::{Event, Summary};
-use serde::Serialize;
 use serde_json::{Value, json};
 use wire::units::Nanos;
 
-/// Prints events and figures to standard output.
+use super::lines::Lines;
+
+/// Prints events.
 pub struct Printer {
-    json: bool,
+    lines: Lines,
     grants: bool,
-}
-
-/// Prints with a printer that several hold.
-pub fn with(printer: &Mutex<Printer>, print: impl FnOnce(&Printer) -> io::Result<()>) {
-    // Whoever read the output has gone: the agent goes on, its figures are in the exit code.
-    let _ = print(&printer.lock().unwrap_or_else(PoisonError::into_inner));
-}
-
-/// Prints what happened at `now`: as a JSON object with the time in microseconds, or for people in the words of `told`.
-pub fn line<E: Serialize>(
-    json: bool,
-    now: Nanos,
-    event: &E,
-    told: impl FnOnce(&E) -> String,
-) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    if json {
-        let mut value = serde_json::to_value(event)?;
-        if let Value::Object(fields) = &mut value {
-            fields.insert("at".to_owned(), json!(now.0 as f64 / 1000.0));
-        }
-        writeln!(out, "{value}")?;
-    } else {
-        writeln!(out, "{:>12.6} s  {}", now.0 as f64 / 1e9, told(event))?;
-    }
-    out.flush()
 }
 
 impl Printer {
     /// `grants`: whether every grant is printed too.
-    pub fn new(json: bool, grants: bool) -> Self {
-        Self { json, grants }
+    pub fn new(lines: Lines, grants: bool) -> Self {
+        Self { lines, grants }
     }
 
     /// Something happened.
-    pub fn event(&self, now: Nanos, event: &Event) -> io::Result<()> {
-        if matches!(event, Event::Grant { .. }) && !self.grants {
-            return Ok(());
+    pub fn event(&self, now: Nanos, event: &Event) {
+        if !matches!(event, Event::Grant { .. }) || self.grants {
+            self.lines.line(now, event, told);
         }
-        line(self.json, now, event, told)
     }
+}
 
-    /// The figures at the end.
-    pub fn summary(&self, summary: &Summary) -> io::Result<()> {
-        let mut out = io::stdout().lock();
-        if self.json {
-            let mut value = serde_json::to_value(summary)?;
-            if let Value::Object(fields) = &mut value {
-                fields.insert("event".to_owned(), json!("summary"));
-            }
-            writeln!(out, "{value}")?;
-            return out.flush();
-        }
-        if let Some(messages) = &summary.messages {
+/// The figures at the end: a JSON object, or lines for people.
+pub fn summary(json: bool, summary: &Summary) -> String {
+    if json {
+        summary_object(summary).unwrap_or_default()
+    } else {
+        summary_lines(summary).unwrap_or_default()
+    }
+}
+
+/// The figures as one line.
+pub fn summary_object(summary: &impl serde::Serialize) -> serde_json::Result<String> {
+    let mut value = serde_json::to_value(summary)?;
+    if let Value::Object(fields) = &mut value {
+        fields.insert("event".to_owned(), json!("summary"));
+    }
+    Ok(format!("{value}\n"))
+}
+
+fn summary_lines(summary: &Summary) -> Result<String, std::fmt::Error> {
+    let mut out = String::new();
+    if let Some(messages) = &summary.messages {
+        writeln!(
+            out,
+            "{} of {} messages done in {} batches, {} octets, {:.1} Mbit/s while sending",
+            messages.done, messages.submitted, messages.batches, messages.octets, messages.goodput
+        )?;
+        let completion = messages.completion;
+        if messages.done > 0 {
             writeln!(
                 out,
-                "{} of {} messages done in {} batches, {} octets, {:.1} Mbit/s while sending",
-                messages.done, messages.submitted, messages.batches, messages.octets, messages.goodput
+                "completion: median {:.0} us, 99th percentile {:.0} us, longest {:.0} us",
+                completion.p50, completion.p99, completion.max
             )?;
-            let completion = messages.completion;
-            if messages.done > 0 {
-                writeln!(
-                    out,
-                    "completion: median {:.0} us, 99th percentile {:.0} us, longest {:.0} us",
-                    completion.p50, completion.p99, completion.max
-                )?;
-            }
         }
-        if let Some(admission) = &summary.admission {
-            writeln!(out, "admission, {}: {}", admission.mode, listed(&admission.counters))?;
-            for domain in admission.device.iter().chain(&admission.routes) {
-                writeln!(out, "{}", told_domain(domain))?;
-            }
-        }
-        let parts = [
-            ("sender", summary.sender.as_ref()),
-            ("receiver", summary.receiver.as_ref()),
-            ("transport", Some(&summary.transport)),
-            ("datagrams", Some(&summary.datagrams)),
-        ];
-        for (name, counters) in parts {
-            if let Some(counters) = counters {
-                writeln!(out, "{name}: {}", listed(counters))?;
-            }
-        }
-        out.flush()
     }
+    if let Some(admission) = &summary.admission {
+        writeln!(out, "admission, {}: {}", admission.mode, listed(&admission.counters))?;
+        for domain in admission.device.iter().chain(&admission.routes) {
+            writeln!(out, "{}", told_domain(domain))?;
+        }
+    }
+    let parts = [
+        ("sender", summary.sender.as_ref()),
+        ("receiver", summary.receiver.as_ref()),
+        ("transport", Some(&summary.transport)),
+        ("datagrams", Some(&summary.datagrams)),
+    ];
+    for (name, counters) in parts {
+        if let Some(counters) = counters {
+            writeln!(out, "{name}: {}", listed(counters))?;
+        }
+    }
+    Ok(out)
 }
 
 /// The counters that aren't zero.

@@ -2,7 +2,8 @@
 
 mod args;
 
-use std::io::{self, Write as _};
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 
 use agent::crem::{Shared, Stop, Summary, run as run_gateway};
@@ -11,10 +12,10 @@ use hyper::body::Incoming;
 use miette::{IntoDiagnostic as _, Result, miette};
 use prometheus_client::registry::Registry;
 use serde::Serialize;
-use serde_json::{Value, json};
 use wire::units::Nanos;
 
-use crate::agent_command::{interrupted, metrics, print};
+use crate::agent_command::lines::Output;
+use crate::agent_command::{interrupted, metrics, noting, print};
 use crate::http::{self, Page, open_metrics};
 use crate::output;
 pub use args::Crem;
@@ -42,17 +43,19 @@ pub fn run(args: &Crem) -> Result<()> {
         mtu: config.csf.mtu,
     };
     let json = args.json;
-    let summary = runtime.block_on(async {
+    let output = Output::start(json)?;
+    let lines = output.lines();
+    let asked = AtomicBool::new(false);
+    let ran = runtime.block_on(async {
         if let Some(address) = args.listen {
             let listener = http::listen(address).await?;
             let shared = Arc::clone(&shared);
             tokio::spawn(http::serve(listener, move |request| answer(request, &shared)));
         }
-        let interrupt = interrupted()?;
+        let interrupt = noting(interrupted()?, &asked);
         let figures = Arc::clone(&shared);
         let mut gateway = tokio::task::spawn_blocking(move || {
-            // Whoever reads the output may have gone: the gateway goes on.
-            let started = || drop(print::line(json, Nanos(0), &event, told));
+            let started = || lines.line(Nanos(0), &event, told);
             run_gateway(config, [&inside, &outside], started, &figures, stopped)
         });
         let ended = tokio::select! {
@@ -63,10 +66,14 @@ pub fn run(args: &Crem) -> Result<()> {
             }
         };
         ended.map_err(|error| miette!("the gateway died: {error}"))?.into_diagnostic()
-    })?;
-    // As above.
-    let _ = show(json, &summary);
-    Ok(())
+    });
+    let figures = match &ran {
+        Ok(summary) if json => print::summary_object(summary).into_diagnostic()?,
+        Ok(summary) => listed(summary),
+        Err(_) => String::new(),
+    };
+    runtime.block_on(output.finish(figures, asked.into_inner()));
+    ran.map(|_| ())
 }
 
 fn told(event: &Event) -> String {
@@ -74,20 +81,13 @@ fn told(event: &Event) -> String {
     format!("between {inside} and {outside}: CREM port {crem_port}, RDMA MTU {mtu}")
 }
 
-fn show(as_json: bool, summary: &Summary) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    if as_json {
-        let mut value = serde_json::to_value(summary)?;
-        if let Value::Object(fields) = &mut value {
-            fields.insert("event".to_owned(), json!("summary"));
-        }
-        writeln!(out, "{value}")?;
-    } else {
-        for (name, counters) in parts(summary) {
-            writeln!(out, "{name}: {}", print::listed(counters))?;
-        }
+fn listed(summary: &Summary) -> String {
+    let mut lines = String::new();
+    for (name, counters) in parts(summary) {
+        // A string takes everything.
+        let _ = writeln!(lines, "{name}: {}", print::listed(counters));
     }
-    out.flush()
+    lines
 }
 
 fn parts(summary: &Summary) -> [(&'static str, &agent::rdcc::summary::Counters); 3] {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use controller::topology;
+use miette::{IntoDiagnostic as _, Result, miette};
 use scone::bound::Approach;
 use scone::gateway::{GatewayConfig, Remote, Site};
 use scone::sender::SenderConfig;
@@ -18,12 +20,12 @@ pub struct Common {
     /// This host's own address, where advice comes to; IPv4 or IPv6
     #[arg(long, value_name = "ADDRESS")]
     pub address: IpAddr,
-    /// The domain's SCONE port; there is no default
+    /// The domain's SCONE port, 49152 to 65535; there is no default
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     pub port: u16,
-    /// A network element whose advice is taken; may be repeated
-    #[arg(long = "element", value_name = "ADDRESS", required = true)]
-    elements: Vec<IpAddr>,
+    /// Take a port outside 49152 to 65535
+    #[arg(long)]
+    allow_any_port: bool,
     /// Advice below this is taken for forged
     #[arg(long, value_name = "RATE", default_value = "10Mbps")]
     floor: Rate,
@@ -40,6 +42,9 @@ pub struct Common {
 pub struct Advice {
     #[command(flatten)]
     pub common: Common,
+    /// A network element or gateway whose advice is taken; may be repeated
+    #[arg(long = "element", value_name = "ADDRESS", required = true)]
+    elements: Vec<IpAddr>,
     /// Another address of this host that advice may be for; may be repeated
     #[arg(long = "source", value_name = "ADDRESS")]
     sources: Vec<IpAddr>,
@@ -68,6 +73,9 @@ pub struct Advice {
 pub struct Gateway {
     #[command(flatten)]
     pub common: Common,
+    /// A network element of this data center whose advice is taken; may be repeated
+    #[arg(long = "element", value_name = "ADDRESS")]
+    elements: Vec<IpAddr>,
     /// A prefix served here and its senders, as in 10.1.0.0/16=10.1.0.1,10.1.0.2; may be repeated
     #[arg(long, value_name = "PREFIX=SENDERS")]
     serve: Vec<SiteArgument>,
@@ -88,13 +96,47 @@ pub struct Gateway {
     repeat: Time,
 }
 
+impl Common {
+    //= SCONE, UDP Encapsulation: 8be0094c
+    /// Whether the port can be the domain's, as in a topology file.
+    fn check(&self) -> Result<()> {
+        let port = self.port;
+        if port == wire::roce::UDP_PORT {
+            return Err(miette!("--port {port} is RoCEv2's; rate advice has a port of its own"));
+        }
+        if !DYNAMIC_PORTS.contains(&port) && !self.allow_any_port {
+            return Err(miette!(
+                "--port {port} is outside the dynamic range; it should be 49152 to 65535, or stand beside --allow-any-port"
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl Advice {
-    /// The machine's parameters.
-    pub fn config(&self) -> SenderConfig {
+    /// The machine's parameters, checked.
+    pub fn config(&self) -> Result<SenderConfig> {
+        self.common.check()?;
         let own = self.common.address;
-        SenderConfig {
-            elements: self.common.elements.iter().copied().collect(),
-            addresses: self.sources.iter().copied().chain([own]).collect(),
+        if own.is_unspecified() && self.sources.is_empty() {
+            return Err(miette!(
+                "--address {own} is nobody's; name the addresses that advice may be for, by --source"
+            ));
+        }
+        if let Some(element) = self.elements.iter().find(|element| element.is_ipv4() != own.is_ipv4()) {
+            return Err(miette!(
+                "nothing of --element {element} comes to --address {own}; both should be of one IP version"
+            ));
+        }
+        let config = SenderConfig {
+            elements: self.elements.iter().copied().collect(),
+            addresses: self
+                .sources
+                .iter()
+                .copied()
+                .chain([own])
+                .filter(|own| !own.is_unspecified())
+                .collect(),
             extension_type: None,
             floor: self.common.floor.mbit(),
             line_rate: BitPerSec(self.link_rate.0),
@@ -104,25 +146,53 @@ impl Advice {
                 expiry: self.expiry.0,
                 release_percent: Some(self.release_percent).filter(|&percent| percent > 0),
             },
-        }
+        };
+        config.check().into_diagnostic()?;
+        Ok(config)
     }
 }
 
 impl Gateway {
-    /// The machine's parameters.
-    pub fn config(&self) -> GatewayConfig {
-        GatewayConfig {
-            elements: self.common.elements.iter().copied().collect(),
+    /// The machine's parameters, checked.
+    pub fn config(&self) -> Result<GatewayConfig> {
+        self.common.check()?;
+        let own = self.common.address;
+        if own.is_unspecified() {
+            return Err(miette!(
+                "--address {own}; it should be the one address by which senders and gateways know this one"
+            ));
+        }
+        match (self.elements.is_empty(), self.serve.is_empty(), self.remote.is_empty()) {
+            (_, true, true) => {
+                return Err(miette!("a gateway for nobody; give --serve, --remote or both"));
+            }
+            (true, false, true) => {
+                return Err(miette!(
+                    "nobody tells this gateway anything; give --element, or the gateways that press back, by --remote"
+                ));
+            }
+            (true, true, false) => {
+                return Err(miette!("nobody tells this gateway what to press back; give --element"));
+            }
+            _ => {}
+        }
+        let config = GatewayConfig {
+            elements: self.elements.iter().copied().collect(),
             served: self.serve.iter().map(|site| site.0.clone()).collect(),
             remote: self.remote.iter().map(|remote| remote.0.clone()).collect(),
-            port: self.common.port,
             floor: self.common.floor.mbit(),
             expiry: self.expiry.0,
             interval: self.interval.0,
             repeat: self.repeat.0,
-        }
+            ..GatewayConfig::new(own, self.common.port)
+        };
+        config.check().into_diagnostic()?;
+        Ok(config)
     }
 }
+
+/// Those that no registry gives to anybody.
+const DYNAMIC_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
 /// A rate with its unit, in bit/s.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +206,7 @@ impl Rate {
 
 impl FromStr for Rate {
     type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         quantity::<topology::Bits>(text).map(Self)
     }
 }
@@ -154,7 +224,7 @@ fn address(text: &str) -> Result<IpAddr, String> {
 
 impl FromStr for SiteArgument {
     type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (prefix, senders) = text
             .split_once('=')
             .ok_or("a prefix, `=` and its senders, as in 10.1.0.0/16=10.1.0.1,10.1.0.2")?;
@@ -166,7 +236,7 @@ impl FromStr for SiteArgument {
 
 impl FromStr for RemoteArgument {
     type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (site, gateway) = text
             .rsplit_once('@')
             .ok_or("a site, `@` and its gateway, as in 10.2.0.0/16=10.2.0.1@10.2.255.254")?;

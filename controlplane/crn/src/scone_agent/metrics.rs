@@ -19,18 +19,18 @@ struct Address {
     address: String,
 }
 
-/// What a request gets. `what`: a host, or a gateway.
-pub fn answer(request: &Request<Incoming>, what: &str, shared: &Shared) -> Page {
+/// What a request gets. `what`: a host, or a gateway; `lost`: printed lines that nobody took.
+pub fn answer(request: &Request<Incoming>, what: &str, shared: &Shared, lost: u64) -> Page {
     match request.uri().path() {
         "/metrics" => {
             let snapshot = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Page::metrics(metrics(what, &snapshot))
+            Page::metrics(metrics(what, &snapshot, lost))
         }
         _ => Page::missing("/metrics"),
     }
 }
 
-fn metrics(what: &str, snapshot: &Snapshot) -> String {
+fn metrics(what: &str, snapshot: &Snapshot, lost: u64) -> String {
     let mut registry = Registry::with_prefix(format!("crn_scone_{what}"));
     let rates = Family::<Address, Gauge>::default();
     for &(address, rate) in &snapshot.rates {
@@ -41,6 +41,7 @@ fn metrics(what: &str, snapshot: &Snapshot) -> String {
     for &(name, count) in &snapshot.counters {
         registry.register(name, format!("Datagrams: {name}"), ConstCounter::new(count));
     }
+    registry.register("lines_lost", "Lines that nobody read in time", ConstCounter::new(lost));
     open_metrics(&registry)
 }
 
@@ -55,8 +56,9 @@ mod tests {
     #[test]
     fn caps_and_counters_are_exported() {
         let rates = vec![(IpAddr::from([10, 0, 0, 1]), 25_000_000)];
-        let text = metrics("host", &Snapshot { rates, counters: vec![("advice", 3)] });
+        let text = metrics("host", &Snapshot { rates, counters: vec![("advice", 3)] }, 7);
         let cap = "crn_scone_host_rate_bits_per_second{address=\"10.0.0.1\"} 25000000\n";
         assert!(text.contains(cap) && text.contains("crn_scone_host_advice_total 3\n"), "{text}");
+        assert!(text.contains("crn_scone_host_lines_lost_total 7\n"), "{text}");
     }
 }

@@ -3,11 +3,11 @@
 use agent::scone::Event;
 use wire::units::Nanos;
 
-use crate::agent_command::print::line;
+use crate::agent_command::lines::Lines;
 
-/// Prints to standard output. Whoever reads it may have gone: the agent goes on.
-pub fn event(json: bool, now: Nanos, event: &Event) {
-    let _ = line(json, now, event, told);
+/// Prints an event.
+pub fn event(lines: &Lines, now: Nanos, event: &Event) {
+    lines.line(now, event, told);
 }
 
 fn told(event: &Event) -> String {
@@ -15,8 +15,14 @@ fn told(event: &Event) -> String {
     match event {
         Event::Started { address, port } => format!("rate advice comes to {address} port {port}"),
         Event::Advice { from, source, rate } => format!("{from} advises {source} {rate} Mbit/s"),
-        Event::Cap { source, advised, bound } => {
+        Event::Cap { source, advised, bound, expired: false } => {
             format!("cap of {source}: {:.3} Mbit/s, on its way to {:.3}", mbit(*bound), mbit(*advised))
+        }
+        Event::Cap { source, advised, bound, expired: true } => {
+            let (bound, advised) = (mbit(*bound), mbit(*advised));
+            format!(
+                "cap of {source}: {bound:.3} Mbit/s, on its way up since the advice of {advised:.3} expired"
+            )
         }
         Event::Released { source } => format!("no cap of {source} any more"),
         Event::Discarded { from, reason, count } => {
@@ -27,6 +33,9 @@ fn told(event: &Event) -> String {
         }
         Event::Advised { sender, rate: Some(rate) } => format!("{sender} is advised {rate} Mbit/s"),
         Event::Advised { sender, rate: None } => format!("{sender} is advised nothing any more"),
+        Event::Refused { to, reason, count } => {
+            format!("{count} couldn't be sent, the last to {to}: {reason}")
+        }
         Event::ShaperFailed { reason } => reason.clone(),
         Event::Stopping => "ends".to_owned(),
     }

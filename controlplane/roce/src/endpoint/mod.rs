@@ -121,7 +121,7 @@ impl Endpoint {
     }
 
     /// Posts memory for a SEND, or for the completion of an RDMA WRITE with immediate. It ends with a [`ReceiveCompletion`];
-    /// on a queue pair whose receiving half failed at once, flushed.
+    /// on a queue pair that failed at once, flushed.
     ///
     /// # Errors
     /// [`PostError::UnknownQp`].
@@ -294,6 +294,7 @@ impl Endpoint {
     fn schedule(&mut self, index: usize, now: Nanos) {
         self.latest = self.latest.max(now);
         let Some(qp) = self.qps.get_mut(index) else { return };
+        qp.fail_wholly(&mut self.completions, &mut self.receive_completions);
         if !qp.in_replying && qp.has_reply() {
             qp.in_replying = true;
             self.replying.push_back(index);

@@ -1,5 +1,7 @@
 //! One queue pair: its halves, and the pace at which its data leaves.
 
+use std::collections::VecDeque;
+
 use wire::units::Nanos;
 
 use crate::config::QpConfig;
@@ -7,6 +9,7 @@ use crate::pacing::Pacer;
 use crate::packet::TxPacket;
 use crate::requester::Requester;
 use crate::responder::Responder;
+use crate::work::{Completion, ReceiveCompletion};
 
 #[derive(Debug)]
 pub(super) struct Qp {
@@ -33,6 +36,19 @@ impl Qp {
             in_sending: false,
             timer: None,
             answered: false,
+        }
+    }
+
+    /// A queue pair fails as a whole, as with ibverbs: where one half did, the other ends what was posted to it, flushed.
+    pub fn fail_wholly(
+        &mut self,
+        done: &mut VecDeque<Completion>,
+        receives_done: &mut VecDeque<ReceiveCompletion>,
+    ) {
+        match (self.requester.failed(), self.responder.failed()) {
+            (true, false) => self.responder.end(&self.config, receives_done),
+            (false, true) => self.requester.end(&self.config, done),
+            _ => {}
         }
     }
 

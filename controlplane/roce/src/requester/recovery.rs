@@ -127,6 +127,11 @@ impl Requester {
         true
     }
 
+    /// The other half failed.
+    pub(crate) fn end(&mut self, config: &QpConfig, done: &mut Completions) {
+        self.fail(config, WcStatus::WrFlushErr, done);
+    }
+
     pub(super) fn fail(&mut self, config: &QpConfig, mut status: WcStatus, done: &mut Completions) {
         self.failed = true;
         self.deadline = None;

@@ -210,14 +210,23 @@ impl Responder {
     }
 
     fn fail(&mut self, config: &QpConfig, code: NakCode, sink: &mut Sink<'_>) {
+        self.flush(config, sink.receive_completions);
+        self.replies.push_back(Reply::Nak { code, at: self.expected });
+    }
+
+    pub(crate) const fn failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Ends all receives, and takes no more requests. What waits to be answered still is.
+    fn flush(&mut self, config: &QpConfig, done: &mut VecDeque<ReceiveCompletion>) {
         self.failed = true;
         self.held.clear();
-        self.replies.push_back(Reply::Nak { code, at: self.expected });
         let taking = self.message.take().and_then(|message| message.receive);
         for receive in taking.into_iter().chain(self.receives.drain(..)) {
             let ReceiveRequest { wr_id, .. } = receive;
             let status = WcStatus::WrFlushErr;
-            sink.receive_completions.push_back(ReceiveCompletion {
+            done.push_back(ReceiveCompletion {
                 qp: config.local_qp,
                 wr_id,
                 octets: 0,
@@ -225,6 +234,12 @@ impl Responder {
                 status,
             });
         }
+    }
+
+    /// The other half failed: nothing is taken or answered any more.
+    pub(crate) fn end(&mut self, config: &QpConfig, done: &mut VecDeque<ReceiveCompletion>) {
+        self.flush(config, done);
+        self.replies.clear();
     }
 
     /// A refusal waits to be sent.

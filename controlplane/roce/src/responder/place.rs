@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wire::roce::{Headers, MASK_24, NakCode, Opcode, Reth};
 
-use wire::units::MbitPerSec;
+use wire::scone::{RateSignal, Unreadable};
 
 use super::{Arrival, Responder, Sink};
 use crate::config::QpConfig;
@@ -147,11 +147,11 @@ impl Message {
 }
 
 impl Arrival {
-    /// The packet's rate, if it carries a signal of the configured type.
-    pub(crate) fn signal(&self, config: &QpConfig) -> Option<MbitPerSec> {
-        let ours = config.rate_signal?;
-        let signal = self.headers.rate_signal?;
-        (signal.extension_type == ours.extension_type).then_some(signal.rate)
+    /// The packet's extension, on a queue pair that has them.
+    pub(crate) fn signal(&self, config: &QpConfig) -> Option<Result<RateSignal, Unreadable>> {
+        config.rate_signal?;
+        let Headers { rate_signal, unreadable, .. } = self.headers;
+        rate_signal.map(Ok).or(unreadable.map(Err))
     }
 }
 

@@ -34,6 +34,8 @@ pub struct GatewayConfig {
     pub served: Vec<Site>,
     /// The prefixes behind other gateways.
     pub remote: Vec<Remote>,
+    /// Our own address, by which senders and gateways know us.
+    pub address: IpAddr,
     /// The domain's SCONE port: of senders and of gateways.
     pub port: u16,
     /// A rate below this, for one sender, is taken for forged; nothing below it is advised.
@@ -49,8 +51,9 @@ pub struct GatewayConfig {
 impl GatewayConfig {
     /// A gateway without sites that trusts nobody: floor 10 Mbit/s, expiry 1 ms, at most a datagram every 50 us to one
     /// addressee, at least one every 400 us.
-    pub const fn new(port: u16) -> Self {
+    pub const fn new(address: IpAddr, port: u16) -> Self {
         Self {
+            address,
             elements: BTreeSet::new(),
             served: Vec::new(),
             remote: Vec::new(),
@@ -62,7 +65,8 @@ impl GatewayConfig {
         }
     }
 
-    /// Whether the parameters can be.
+    /// Whether the parameters can be. Every address has one gateway and one meaning: prefixes don't overlap, our own address is
+    /// nobody else's, and the first address of a prefix, which stands for all its senders, is none of several.
     ///
     /// # Errors
     /// [`ConfigError`] names the first that can't.
@@ -74,8 +78,20 @@ impl GatewayConfig {
         if self.floor == MbitPerSec(0) {
             return Err(ConfigError::Floor);
         }
-        let sites = self.served.iter().chain(self.remote.iter().map(|remote| &remote.site));
-        for site in sites {
+        let elements = self.elements.iter().map(|&element| ("network element", element));
+        let gateways = self.remote.iter().map(|remote| ("remote gateway", remote.gateway));
+        let sites: Vec<&Site> =
+            self.served.iter().chain(self.remote.iter().map(|remote| &remote.site)).collect();
+        let senders = sites.iter().flat_map(|site| site.senders.iter().map(|&sender| ("sender", sender)));
+        for (what, address) in elements.chain(gateways).chain(senders) {
+            if address == self.address {
+                return Err(ConfigError::Own { address, what });
+            }
+            if address.is_ipv4() != self.address.is_ipv4() {
+                return Err(ConfigError::Version { address, what, own: self.address });
+            }
+        }
+        for site in &sites {
             let outside = site.senders.iter().find(|sender| !site.prefix.contains(*sender));
             if let Some(&sender) = outside {
                 return Err(ConfigError::Sender { sender, prefix: site.prefix });
@@ -83,13 +99,20 @@ impl GatewayConfig {
             if site.senders.is_empty() {
                 return Err(ConfigError::NoSender(site.prefix));
             }
+            let network = site.prefix.network();
+            if site.senders.len() > 1 && site.senders.contains(&network) {
+                return Err(ConfigError::First { sender: network, prefix: site.prefix });
+            }
         }
-        let mut prefixes = BTreeSet::new();
-        let mut sites = self.served.iter().chain(self.remote.iter().map(|remote| &remote.site));
-        match sites.find(|site| !prefixes.insert(site.prefix.trunc())) {
-            Some(twice) => Err(ConfigError::Twice(twice.prefix)),
-            None => Ok(()),
+        for (place, site) in sites.iter().enumerate() {
+            let before = sites.iter().take(place).map(|other| other.prefix);
+            let mut overlaps =
+                before.filter(|other| other.contains(&site.prefix) || site.prefix.contains(other));
+            if let Some(other) = overlaps.next() {
+                return Err(ConfigError::Overlap(site.prefix, other));
+            }
         }
+        Ok(())
     }
 }
 
@@ -122,9 +145,35 @@ pub enum ConfigError {
     /// A prefix without senders.
     #[error("prefix {0} has no sender; it should have at least one, among whom its rate is divided")]
     NoSender(IpNet),
-    /// A prefix given twice.
-    #[error("prefix {0} is given twice; it should be served here or elsewhere, once")]
-    Twice(IpNet),
+    /// Prefixes with an address in common.
+    #[error("prefixes {0} and {1} overlap; every address should have one gateway")]
+    Overlap(IpNet, IpNet),
+    /// A sender whose address stands for all senders of its prefix.
+    #[error("sender {sender} has the first address of {prefix}, which backpressure means all its senders by")]
+    First {
+        /// The sender.
+        sender: IpAddr,
+        /// Its prefix.
+        prefix: IpNet,
+    },
+    /// Our own address in another part: what we send would come back to us.
+    #[error("{what} {address} is this gateway itself; it should be another host")]
+    Own {
+        /// The address.
+        address: IpAddr,
+        /// As what it is given.
+        what: &'static str,
+    },
+    /// Of the other IP version than our own address: nothing can go there or come from there.
+    #[error("{what} {address}; it should be of the IP version of this gateway's own address, {own}")]
+    Version {
+        /// The address.
+        address: IpAddr,
+        /// As what it is given.
+        what: &'static str,
+        /// Our own.
+        own: IpAddr,
+    },
 }
 
 /// What was taken from a datagram.
@@ -162,6 +211,9 @@ pub enum Discarded {
     /// Feedback of a queue pair, which is for the host that sends.
     #[error("feedback for queue pair {0:#x}; a gateway takes Rate Advice only")]
     Feedback(u32),
+    /// From this gateway itself: forged, or sent to its own address.
+    #[error("Rate Advice from {0}, which is this gateway's own address")]
+    Own(IpAddr),
     /// From neither a network element nor a remote gateway.
     #[error("Rate Advice from {0}, which is neither a network element of ours nor a remote gateway")]
     Untrusted(IpAddr),
@@ -176,7 +228,7 @@ pub enum Discarded {
         expected: &'static str,
     },
     /// A rate that no honest element advises.
-    #[error("a rate of {rate}; it should be at least {least}: the floor of every active sender")]
+    #[error("a rate of {rate}; it should be at least the floor, {least}")]
     BelowFloor {
         /// The rate.
         rate: MbitPerSec,
@@ -192,8 +244,8 @@ pub struct GatewayStats {
     pub taken: u64,
     /// Datagrams discarded, for whatever reason.
     pub discarded: u64,
-    /// Rate Advice sent to senders.
+    /// Rate Advice given out for senders. Whether the system sent it, the driver knows.
     pub advised: u64,
-    /// Backpressure sent to gateways.
+    /// Backpressure given out for gateways.
     pub backpressure: u64,
 }

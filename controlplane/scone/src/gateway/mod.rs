@@ -10,7 +10,8 @@
 //!
 //! The same machine is A to B and B to A. Near the source it passes its own elements' advice on. Backpressure is ours in
 //! its form: Rate Advice whose Source IP is the first address of a prefix, its Rate that of all the prefix's senders together.
-//! The gateway that serves the prefix divides it among the active senders.
+//! The gateway that serves the prefix divides it among the active senders; none of them gets less than the floor, so that
+//! with a rate below the floor times their number they get more than it together.
 //!
 //! Datagrams to the SCONE port go in by [`Gateway::handle_datagram`]; [`Gateway::poll_transmit`] is called after that, and
 //! at the time that [`Gateway::poll_timeout`] names.
@@ -107,6 +108,9 @@ impl Gateway {
             SconeDatagram::RateAdvice(advice) => advice,
             SconeDatagram::Feedback(feedback) => return Err(Discarded::Feedback(feedback.destination_qp)),
         };
+        if from == self.config.address {
+            return Err(Discarded::Own(from));
+        }
         let element = self.config.elements.contains(&from);
         let gateway = self.config.remote.iter().any(|remote| remote.gateway == from);
         if !element && !gateway {
@@ -116,8 +120,8 @@ impl Gateway {
         let whole = self.config.served.iter().enumerate().find(|(_, site)| site.prefix.network() == source);
         if let Some((index, site)) = whole {
             let prefix = site.prefix;
-            let count = u32::try_from(self.active(index).len()).unwrap_or(u32::MAX);
-            at_least(rate, MbitPerSec(self.config.floor.0.saturating_mul(count)))?;
+            // A peer may know of fewer senders than there are: each of ours gets the floor at least.
+            at_least(rate, self.config.floor)?;
             self.prefixes.insert((index, from), limit);
             for sender in self.served(index) {
                 self.arm_soon(Addressee::Sender(sender), now);
@@ -143,7 +147,8 @@ impl Gateway {
         Ok(taken)
     }
 
-    /// The next datagram that is due at `now`.
+    //= SCONE, UDP Encapsulation: 9e755c4f 8be0094c 4d207520 c504e26a
+    /// The next datagram that is due at `now`. The driver sends it from the SCONE port, too.
     pub fn poll_transmit(&mut self, now: Nanos) -> Option<Datagram> {
         while let Some(&(at, addressee)) = self.due.first() {
             if at > now {

@@ -21,7 +21,7 @@ use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 
 use wire::roce::{BTH_OCTETS, Bth, Opcode};
-use wire::scone::{Feedback, RateAdvice, RateSignal, SconeDatagram, ack_code};
+use wire::scone::{Feedback, RateAdvice, RateSignal, SconeDatagram, Unreadable, ack_code};
 use wire::units::{BitPerSec, MbitPerSec, Nanos};
 
 use crate::bound::Bound;
@@ -116,7 +116,7 @@ impl Sender {
         taken.inspect_err(|discarded| self.stats.count(discarded))
     }
 
-    //= SCONE, Feedback Loop: c1cad637 64f5bdf8 6dd699cf
+    //= SCONE, Feedback Loop: c1cad637 8210a986 64f5bdf8 6dd699cf
     /// Takes a RoCEv2 packet that came from the host `from`: `head` is its UDP payload from the BTH on, or the start of it. An
     /// acknowledgement or a CNP may carry feedback; any other packet, and one without feedback, is `None`.
     ///
@@ -132,12 +132,20 @@ impl Sender {
         let Ok(bth) = Bth::decode(head) else { return Ok(None) };
         let taken = if bth.opcode == Opcode::ACKNOWLEDGE {
             let Some(rate) = ack_code::decode(bth.reserved6) else { return Ok(None) };
-            let signal = RateSignal { extension_type, rate };
+            let signal = RateSignal { extension_type, rate: self.of_code(rate) };
             self.signal(from, bth.destination_qp, signal, now).inspect(|_| self.stats.acks += 1)
         } else if bth.opcode == Opcode::CNP {
             let reserved = head.get(BTH_OCTETS..).and_then(|rest| rest.first_chunk());
-            let Some(signal) = reserved.and_then(RateSignal::in_cnp) else { return Ok(None) };
-            self.signal(from, bth.destination_qp, signal, now).inspect(|_| self.stats.cnps += 1)
+            match reserved.map(RateSignal::in_cnp) {
+                None | Some(Ok(None)) => return Ok(None),
+                Some(Ok(Some(signal))) => {
+                    self.signal(from, bth.destination_qp, signal, now).inspect(|_| self.stats.cnps += 1)
+                }
+                Some(Err(Unreadable { extension_type: other, .. })) if other != extension_type => {
+                    Err(Discarded::WrongType(other))
+                }
+                Some(Err(Unreadable { error, .. })) => Err(error.into()),
+            }
         } else {
             return Ok(None);
         };
@@ -192,6 +200,13 @@ impl Sender {
         self.arm(Subject::Qp(number), change);
         self.changes.insert(number);
         Ok(Advised { subject: Subject::Qp(number), rate: signal.rate })
+    }
+
+    /// What a code of an acknowledgement says. Codes are coarse and round down: the one that a rate at the floor becomes says
+    /// less, and counts as the floor.
+    fn of_code(&self, rate: MbitPerSec) -> MbitPerSec {
+        let floor = self.config.floor;
+        if Some(rate) == ack_code::decode(ack_code::encode(floor)) { rate.max(floor) } else { rate }
     }
 
     //= SCONE, Security Considerations: 77faaef6

@@ -31,7 +31,6 @@ pub struct Advised {
 
 #[derive(Debug)]
 struct Signals {
-    extension_type: u8,
     receiver: Receiver,
 }
 
@@ -79,8 +78,10 @@ impl Advised {
         let signals = rate_signal(topology, scheme)
             .map(|RateSignal { extension_type, .. }| {
                 config.extension_type = Some(extension_type);
-                let config = ReceiverConfig::new(extension_type, port, FeedbackForm::Dedicated);
-                Ok(Signals { extension_type, receiver: Receiver::new(config)? })
+                let form = FeedbackForm::Dedicated;
+                let config =
+                    ReceiverConfig { floor: config.floor, ..ReceiverConfig::new(extension_type, port, form) };
+                Ok(Signals { receiver: Receiver::new(config)? })
             })
             .transpose()
             .map_err(refused)?;
@@ -115,10 +116,15 @@ impl Advised {
     /// Data that the endpoint accepted.
     pub fn take_data(&mut self, received: &Received, now: Nanos) {
         let Some(signals) = &mut self.signals else { return };
-        let Some(rate) = received.rate_signal else { return };
-        let signal = RateSignal { extension_type: signals.extension_type, rate };
         // What isn't recorded is counted by the machine.
-        let _ = signals.receiver.record(received.qp, received.from, signal, Carrier::Request, now);
+        match received.rate_signal {
+            Some(Ok(signal)) => {
+                let carrier = Carrier::Request;
+                let _ = signals.receiver.record(received.qp, received.from, signal, carrier, now);
+            }
+            Some(Err(unreadable)) => drop(signals.receiver.record_unreadable(unreadable)),
+            None => {}
+        }
     }
 
     /// Lets a packet that leaves take feedback along.

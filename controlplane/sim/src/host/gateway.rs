@@ -23,9 +23,13 @@ pub struct Gate {
 
 impl Gate {
     /// The gateway of `served`; all gateways of the topology know each other.
-    pub fn new(topology: &Topology, name: &str, served: Prefix) -> Result<Self, RunError> {
+    pub fn new(
+        topology: &Topology,
+        (name, address): (&str, IpAddr),
+        served: Prefix,
+    ) -> Result<Self, RunError> {
         let refused = |reason: String| RunError::Parameters { host: name.to_owned(), reason };
-        let mut config = GatewayConfig::new(topology.domain.ports.scone);
+        let mut config = GatewayConfig::new(address, topology.domain.ports.scone);
         config.elements = parameters::crn_addresses(topology).into_iter().collect();
         if let Some((_, floor)) = topology.domain.reports.rate_advice {
             config.floor = parameters::floor(floor);

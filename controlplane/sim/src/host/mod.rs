@@ -102,7 +102,10 @@ impl Host {
             if scheme.uses_credit() { Some(Credit::new(topology, name, &nic, scheme, seed)?) } else { None };
         let bounded = scheme.takes_advice() || scheme.takes_signals();
         let advised = if bounded { Some(Advised::new(topology, name, &nic, scheme)?) } else { None };
-        let gate = host.gateway_for.map(|served| Gate::new(topology, name, served)).transpose()?;
+        let gate = host
+            .gateway_for
+            .map(|served| Gate::new(topology, (name, host.address.into()), served))
+            .transpose()?;
         let admitted =
             if scheme.uses_admission() { Some(Admitted::new(topology, name, &nic)?) } else { None };
         let line_rate = BitPerSec(nic.uplink().0.rate_bps);
@@ -200,6 +203,8 @@ impl Host {
             source_port: u16::try_from(FIRST_SOURCE_PORT + qp % ports).unwrap_or(u16::MAX),
             ack_dscp: self.nic.dscp.control,
             retransmit_timeout: self.retransmit_timeout,
+            // Without reports a fabric may be full for any number of timeouts: what that costs is to be seen, not an end of it.
+            retry_limit: None,
             dcqcn: self.dcqcn,
             rate_signal: self.rate_signal,
             ..QpConfig::new(qp, qp, peer.into())

@@ -5,7 +5,7 @@ use crate::roce::{
     Aeth, BTH_OCTETS, Bth, CNP_RESERVED_OCTETS, DecodeError, Headers, HeadersError, ICRC_OCTETS, NakCode,
     Opcode, Reth, Syndrome,
 };
-use crate::scone::{RATE_SIGNAL_OCTETS, RateSignal, ack_code};
+use crate::scone::{RATE_SIGNAL_OCTETS, RateSignal, Unreadable, ack_code};
 
 /// Decodes the payload of a datagram to port 4791, from the base transport header to the ICRC, and lists its fields. The ICRC
 /// is shown, not checked: it covers the IP header.
@@ -14,7 +14,7 @@ use crate::scone::{RATE_SIGNAL_OCTETS, RateSignal, ack_code};
 /// [`HeadersError`]: the packet ends before its headers, padding and ICRC do.
 pub fn roce(octets: &[u8]) -> Result<Description, HeadersError> {
     let (headers, length) = Headers::decode(octets)?;
-    let Headers { bth, rate_signal, reth, aeth, immediate } = headers;
+    let Headers { bth, rate_signal, unreadable: other, reth, aeth, immediate } = headers;
     let behind = octets.len() - length;
     let needed = usize::from(bth.pad_count) + ICRC_OCTETS;
     let too_short = DecodeError { offset: octets.len(), needed: length + needed, available: octets.len() };
@@ -25,6 +25,7 @@ pub fn roce(octets: &[u8]) -> Result<Description, HeadersError> {
     if let Some(signal) = rate_signal {
         fields.extend(prefixed(signal));
     }
+    fields.extend(other.into_iter().flat_map(unreadable));
     if let Some(Reth { virtual_address, remote_key, dma_length }) = reth {
         fields.extend([
             Field::integer("virtual_address", virtual_address).meaning(format!("{virtual_address:#018x}")),
@@ -42,9 +43,10 @@ pub fn roce(octets: &[u8]) -> Result<Description, HeadersError> {
         fields.push(Field::integer("immediate", immediate.0).meaning(format!("{:#010x}", immediate.0)));
     }
     let reserved = octets.get(BTH_OCTETS..).and_then(|rest| rest.first_chunk::<CNP_RESERVED_OCTETS>());
-    match reserved.filter(|_| bth.opcode == Opcode::CNP).and_then(RateSignal::in_cnp) {
-        Some(signal) => fields.extend(prefixed(signal)),
-        None => fields.push(Field::integer("payload_octets", payload_octets as u64)),
+    match reserved.filter(|_| bth.opcode == Opcode::CNP).map(RateSignal::in_cnp) {
+        Some(Ok(Some(signal))) => fields.extend(prefixed(signal)),
+        Some(Err(other)) => fields.extend(unreadable(other)),
+        None | Some(Ok(None)) => fields.push(Field::integer("payload_octets", payload_octets as u64)),
     }
     // The one field that goes out low octet first.
     let icrc = u32::from_le_bytes(*icrc);
@@ -82,6 +84,14 @@ fn prefixed(signal: RateSignal) -> impl Iterator<Item = Field> {
         .into_iter()
         .zip(scone::rate_signal(signal, RATE_SIGNAL_OCTETS))
         .map(|(name, field)| Field { name, ..field })
+}
+
+fn unreadable(extension: Unreadable) -> [Field; 2] {
+    let Unreadable { extension_type, length, error } = extension;
+    [
+        Field::integer("extension_type", extension_type).meaning(format!("{extension_type:#04x}")),
+        Field::integer("extension_length", length).meaning(format!("octets; no Rate Signal, its {error}")),
+    ]
 }
 
 fn meaning(syndrome: Syndrome) -> String {
@@ -134,6 +144,16 @@ mod tests {
         cnp[BTH_OCTETS..].copy_from_slice(&SIGNAL.to_cnp());
         let advised = roce(&[&cnp[..], &[0; 4]].concat()).unwrap();
         assert_eq!(advised.get("rate_signal_rate"), Some(Value::Integer(25_000)));
+
+        // Of another version, in either place, it is shown with what is wrong.
+        let mut later = [&data.to_octets()[..], &[0; 4]].concat();
+        later[BTH_OCTETS + 9] = 2;
+        cnp[BTH_OCTETS + 9] = 2;
+        for packet in [later, [&cnp[..], &[0; 4]].concat()] {
+            let text = roce(&packet).unwrap().to_string();
+            assert!(text.contains("229 (0xe5)"), "{text}");
+            assert!(text.contains("octets; no Rate Signal, its octet 6: version 2 is unknown"), "{text}");
+        }
 
         let aeth = Some(Aeth { syndrome: Syndrome::RnrNak { timer: 12 }, msn: 1 });
         let ack = Bth { reserved6: 36, ..Bth::new(Opcode::ACKNOWLEDGE, 1, Psn::new(0)) };

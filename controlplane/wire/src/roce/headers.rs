@@ -6,7 +6,7 @@ use super::{
     AETH_OCTETS, Aeth, BTH_OCTETS, Bth, CNP_RESERVED_OCTETS, DecodeError, IMM_DT_OCTETS, ImmDt, Opcode,
     RETH_OCTETS, Reth,
 };
-use crate::scone::{RATE_SIGNAL_OCTETS, RateSignal, SIGNAL_FOLLOWS, signal_follows};
+use crate::scone::{RATE_SIGNAL_OCTETS, RateSignal, SIGNAL_FOLLOWS, Unreadable, signal_follows};
 
 /// Octets of the most headers that one packet has: BTH, Rate Signal, RETH and immediate data.
 pub const MAX_HEADERS_OCTETS: usize = BTH_OCTETS + RATE_SIGNAL_OCTETS + RETH_OCTETS + IMM_DT_OCTETS;
@@ -16,9 +16,10 @@ pub const MAX_HEADERS_OCTETS: usize = BTH_OCTETS + RATE_SIGNAL_OCTETS + RETH_OCT
 pub struct Headers {
     /// The base transport header.
     pub bth: Bth,
-    /// SCONE's extension, where the base header says that one follows; one that is no Rate Signal of version 1 is passed over
-    /// by its Length.
+    /// SCONE's extension, where the base header says that one follows.
     pub rate_signal: Option<RateSignal>,
+    /// An extension that is no Rate Signal of version 1: it is passed over by its Length, and isn't written again.
+    pub unreadable: Option<Unreadable>,
     /// Where the opcode has one.
     pub reth: Option<Reth>,
     /// Where the opcode has one.
@@ -44,7 +45,7 @@ pub enum HeadersError {
 impl Headers {
     /// A packet of which the base header is all.
     pub const fn new(bth: Bth) -> Self {
-        Self { bth, rate_signal: None, reth: None, aeth: None, immediate: None }
+        Self { bth, rate_signal: None, unreadable: None, reth: None, aeth: None, immediate: None }
     }
 
     /// Reads the headers from the start of a UDP payload. Gives them and their octets.
@@ -54,16 +55,19 @@ impl Headers {
     pub fn decode(octets: &[u8]) -> Result<(Self, usize), HeadersError> {
         let bth = Bth::decode(octets)?;
         let mut at = BTH_OCTETS;
-        let mut rate_signal = None;
+        let (mut rate_signal, mut unreadable) = (None, None);
         if signal_follows(&bth) {
             let length = *rest(octets, at, 2)?.get(1).unwrap_or(&0);
             if length < 2 {
                 return Err(HeadersError::ExtensionLength { length });
             }
-            rate_signal = RateSignal::decode(rest(octets, at, length.into())?).ok();
+            match RateSignal::extension(rest(octets, at, length.into())?) {
+                Ok(signal) => rate_signal = Some(signal),
+                Err(error) => unreadable = Some(error),
+            }
             at += usize::from(length);
         }
-        let mut headers = Self { rate_signal, ..Self::new(bth) };
+        let mut headers = Self { rate_signal, unreadable, ..Self::new(bth) };
         if bth.opcode.has_reth() {
             headers.reth = Some(Reth::decode(rest(octets, at, RETH_OCTETS)?)?);
             at += RETH_OCTETS;
@@ -195,6 +199,7 @@ mod tests {
         /// Without the mark of an extension that was passed over.
         fn stripped(mut self) -> Self {
             if self.rate_signal.is_none() {
+                self.unreadable = None;
                 self.bth.reserved7 &= !SIGNAL_FOLLOWS;
             }
             self
@@ -219,6 +224,10 @@ mod tests {
         let other = [&extended[..], &[9, 4, 0, 0], &[0; 20]].concat();
         let (headers, length) = Headers::decode(&other).unwrap();
         assert_eq!((headers.rate_signal, length), (None, 12 + 4 + 20));
+        let unreadable = headers.unreadable.unwrap();
+        assert_eq!((unreadable.extension_type, unreadable.length), (9, 4));
+        let text = "extension of type 0x09: octet 1: length 4; it should be 10, the octets of the extension";
+        assert_eq!(unreadable.to_string(), text);
     }
 
     #[test]

@@ -44,6 +44,18 @@ pub enum DecodeError {
     },
 }
 
+/// An extension that is no Rate Signal of this version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("extension of type {extension_type:#04x}: {error}")]
+pub struct Unreadable {
+    /// Its type octet: perhaps somebody else's extension.
+    pub extension_type: u8,
+    /// Its length octet.
+    pub length: u8,
+    /// What is wrong with it, with offsets from its own start.
+    pub error: DecodeError,
+}
+
 impl DecodeError {
     /// Where the fault is, in octets from the start of the message.
     pub const fn offset(self) -> usize {

@@ -14,7 +14,7 @@ mod error;
 mod signal;
 
 pub use advice::{RateAdvice, SconeDatagram, decode};
-pub use error::DecodeError;
+pub use error::{DecodeError, Unreadable};
 pub use signal::{FEEDBACK_OCTETS, Feedback, RATE_SIGNAL_OCTETS, RateSignal, SIGNAL_FOLLOWS, signal_follows};
 
 /// The Version that both messages carry.

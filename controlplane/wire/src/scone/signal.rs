@@ -1,6 +1,6 @@
 //! The Rate Signal extension (SCONE, Rate Signal Bearer), alone and with a destination QP.
 
-use super::{DecodeError, VERSION};
+use super::{DecodeError, Unreadable, VERSION};
 use crate::octets::Reader;
 use crate::roce::{Bth, CNP_RESERVED_OCTETS, MASK_24};
 use crate::units::MbitPerSec;
@@ -46,6 +46,12 @@ impl RateSignal {
         Self::read(&mut Reader::new(octets), RATE_SIGNAL_OCTETS)
     }
 
+    /// The same of an extension that stands in a packet: `octets` begin with its type and length.
+    pub(crate) fn extension(octets: &[u8]) -> Result<Self, Unreadable> {
+        let octet = |place: usize| octets.get(place).copied().unwrap_or_default();
+        Self::decode(octets).map_err(|error| Unreadable { extension_type: octet(0), length: octet(1), error })
+    }
+
     fn read(reader: &mut Reader<'_>, octets: usize) -> Result<Self, DecodeError> {
         let extension_type = reader.u8()?;
         let length = reader.u8()?;
@@ -73,8 +79,12 @@ impl RateSignal {
 
     /// The extension at the start of a CNP's reserved octets; `None` in a CNP without advice. A zero where the type should
     /// stand is one: reserved octets are zero.
-    pub fn in_cnp(reserved: &[u8; CNP_RESERVED_OCTETS]) -> Option<Self> {
-        Self::decode(reserved).ok().filter(|signal| signal.extension_type != 0)
+    ///
+    /// # Errors
+    /// [`Unreadable`]: what stands there has another Length, or another version.
+    pub fn in_cnp(reserved: &[u8; CNP_RESERVED_OCTETS]) -> Result<Option<Self>, Unreadable> {
+        let [extension_type, ..] = *reserved;
+        if extension_type == 0 { Ok(None) } else { Self::extension(reserved).map(Some) }
     }
 
     /// The reserved octets of a CNP that carries this.

@@ -44,11 +44,27 @@ pub(super) fn scone(raw: Option<&raw::Scone>, problems: &mut Problems) -> SconeP
         }
         Some(given.value.get())
     };
+    let step_interval_ns = positive("step interval", raw.step_interval.as_ref());
+    let expiry_ns = positive("expiry", raw.expiry.as_ref());
+    // Where one is left to its default, the sender holds them against each other.
+    if let (Some(step), Some(expiry)) = (&raw.step_interval, &raw.expiry)
+        && step.value.get() > expiry.value.get()
+    {
+        problems.push(
+            Problem::error(
+                "topology::scone",
+                "a step interval above the expiry: advice would outlive its time",
+            )
+            .at(step.span, "")
+            .at(expiry.span, "")
+            .hint("write a step interval of at most the expiry"),
+        );
+    }
     let percent = |value: u64| u8::try_from(value).unwrap_or(100);
     SconeParams {
-        step_interval_ns: positive("step interval", raw.step_interval.as_ref()),
+        step_interval_ns,
         step_percent: raw.step.map(|step| percent(step.0)),
-        expiry_ns: positive("expiry", raw.expiry.as_ref()),
+        expiry_ns,
         release_percent: raw.release.map(|release| percent(release.0)),
     }
 }
