@@ -1,4 +1,4 @@
-//! What stands in front of the posts: nothing at all, or a controller.
+//! What stands in front of the posts: what a build without the controller leaves, or a controller.
 
 use std::collections::VecDeque;
 
@@ -7,6 +7,17 @@ use admission::{
     Verdict,
 };
 use wire::units::{Nanos, Octets};
+
+/// What `admission` is without its feature `enabled`, compiled here from the same file: cargo makes one build of a package
+/// for a program, and arms of one program meet the same machine, which two programs never do.
+#[path = "../../../admission/src/removed.rs"]
+#[allow(
+    dead_code,
+    clippy::unnecessary_wraps,
+    clippy::unused_self,
+    reason = "not all of it is called, and it is an interface"
+)]
+mod removed;
 
 /// In front of a transport's posts.
 pub trait Gate {
@@ -22,25 +33,43 @@ pub trait Gate {
     fn says(&self) -> String;
 }
 
-/// The transport as it is where the controller isn't compiled in: the shells that are left admit everything and are empty.
-pub struct Without;
+/// The controller as a build without its feature has it: the same calls on the shells that are left.
+pub struct Without {
+    controller: removed::Controller,
+    route: removed::RouteId,
+    generation: removed::Generation,
+}
+
+impl Without {
+    pub fn new() -> Self {
+        let controller = removed::Controller::new(removed::Config, removed::Capacity).unwrap();
+        let device = controller.open_device(removed::DeviceSpec, Nanos(0)).unwrap();
+        let spec = removed::RouteSpec { device, port: 1, peer: removed::PeerId(1) };
+        let (route, generation) = controller.open_route(spec, Nanos(0)).unwrap();
+        Self { controller, route, generation }
+    }
+}
 
 impl Gate for Without {
     #[inline]
-    fn admit(&mut self, _octets: u32) -> bool {
+    fn admit(&mut self, octets: u32) -> bool {
+        let removed::Verdict::Admit(permit) =
+            self.controller.try_acquire(self.route, self.generation, Octets(octets.into()));
+        // Nothing to keep beside the work request.
+        permit.succeed();
         true
     }
 
     #[inline]
     fn complete(&mut self, _status: u32, _now: Nanos) {}
 
-    #[inline]
     fn next_tick(&self) -> Option<Nanos> {
         None
     }
 
-    #[inline]
-    fn tick(&mut self, _now: Nanos) {}
+    fn tick(&mut self, now: Nanos) {
+        self.controller.tick(now);
+    }
 
     fn says(&self) -> String {
         String::new()

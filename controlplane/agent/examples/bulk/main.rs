@@ -92,9 +92,9 @@ fn arm<G: Gate + 'static>(name: &'static str, load: Load, gate: G) -> Box<dyn Ar
 
 fn arms(load: Load) -> Vec<Box<dyn Arm>> {
     vec![
-        arm("compiled out", load, Without),
+        arm("compiled out", load, Without::new()),
         // The same once more: what differs between two that are alike is noise.
-        arm("compiled out again", load, Without),
+        arm("compiled out again", load, Without::new()),
         arm("off", load, Controlled::new(Mode::Off)),
         arm("observe", load, Controlled::new(Mode::Observe)),
         arm("enforce", load, Controlled::new(Mode::Enforce)),
@@ -170,7 +170,7 @@ fn main() {
     };
     let load = LOADS[usize::from(words.iter().any(|word| word == "--small"))];
     let mut arm = match name.as_str() {
-        "out" => arm("compiled out", load, Without),
+        "out" => arm("compiled out", load, Without::new()),
         "off" => arm("off", load, Controlled::new(Mode::Off)),
         "observe" => arm("observe", load, Controlled::new(Mode::Observe)),
         _ => arm("enforce", load, Controlled::new(Mode::Enforce)),
