@@ -2,6 +2,7 @@
 
 use super::bed::SLOW;
 use super::reports::{series, six_degrees, six_to_receiver};
+use super::trust::extended;
 use super::{Bed, CONGESTION, POLICY, SOURCE_INVALID, Story, TO_SENDER, cell};
 use crate::case::Case;
 use crate::entries::{self, mapped};
@@ -84,12 +85,8 @@ fn control_datagrams() -> Case {
         let four = [RDCC_PORT, CREM_PORT, SCONE_PORT].map(|port| to(src, port));
         [four.to_vec(), four.map(Data::v6).to_vec()].concat()
     };
-    // A routing header without segments in place of the payload's first octets.
-    let hidden = |mut frame: Vec<u8>| {
-        frame[20] = 43;
-        frame[54..62].copy_from_slice(&[17, 0, 0, 0, 0, 0, 0, 0]);
-        frame
-    };
+    // Behind a routing header without segments.
+    let hidden = |frame: Vec<u8>| extended(frame, 43, [0; 8]);
     let [forged, own] = [3, 1].map(|src| Data { ports: (50000, 7), ..to(src, 7).v6() });
     Story::new()
         .send(1, &each(3))
