@@ -14,8 +14,8 @@ use super::rtt::Rtt;
 /// RDCC, Association Establishment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// `ASSOC_REQUEST` went out `attempts` times, last at `sent_at`.
-    Requesting { attempts: u32, sent_at: Nanos },
+    /// `ASSOC_REQUEST` went out `attempts` times, first at `first_at`.
+    Requesting { attempts: u32, first_at: Nanos },
     /// Accepted.
     Up,
     /// Eight requests went unanswered.
@@ -112,17 +112,21 @@ pub(super) struct Association {
     pub(super) announced_anew: BTreeMap<u64, u64>,
     /// The unscheduled message that is outstanding, if any: one at most.
     pub(super) unscheduled: Option<u64>,
+    /// If that one was given up: until when its octets may still be under way.
+    pub(super) unscheduled_until: Option<Nanos>,
+    /// The `N_cu` that counts among the receivers'.
+    pub(super) counted_threshold: Option<u64>,
     pub(super) queue_pairs: BTreeMap<u32, QueuePair>,
     pub(super) pool: Pool,
     /// Sum of the messages' and the pool's unused credit.
-    pub(super) unused: u64,
+    pub(super) unused: u128,
 }
 
 impl Association {
     pub(super) fn new(peer: SocketAddr, nonce: u64, now: Nanos) -> Self {
         Self {
             peer,
-            phase: Phase::Requesting { attempts: 0, sent_at: now },
+            phase: Phase::Requesting { attempts: 0, first_at: now },
             nonce,
             id: AssociationId(0),
             epoch: Epoch(0),
@@ -134,6 +138,8 @@ impl Association {
             next_message: 1,
             announced_anew: BTreeMap::new(),
             unscheduled: None,
+            unscheduled_until: None,
+            counted_threshold: None,
             queue_pairs: BTreeMap::new(),
             pool: Pool::default(),
             unused: 0,
@@ -160,6 +166,28 @@ impl Association {
         pair.is_some_and(|pair| {
             pair.reuses(if pair.order.is_empty() { pair.next_post } else { pair.announced })
         })
+    }
+
+    /// Whether an unscheduled message is outstanding (RDCC, Unscheduled Transmission, rule 3).
+    pub(super) fn has_unscheduled(&self, now: Nanos) -> bool {
+        self.unscheduled.is_some() && self.unscheduled_until.is_none_or(|until| now < until)
+    }
+
+    /// `MSG_DONE` or a `CREDIT_GRANT` came for a message: it isn't outstanding any more.
+    pub(super) fn end_unscheduled(&mut self, id: u64) {
+        if self.unscheduled == Some(id) {
+            (self.unscheduled, self.unscheduled_until) = (None, None);
+        }
+    }
+
+    /// A message was given up before either came. Ours: it stays outstanding for as long as a receiver with the default
+    /// `D_max`, the Grant Lifetime, may keep its reservation: its octets may be under way, and its `CANCEL` may be lost.
+    pub(super) fn abandon_unscheduled(&mut self, id: u64, now: Nanos) {
+        if self.unscheduled == Some(id) && self.unscheduled_until.is_none() {
+            let lifetime = self.parameters.grant_lifetime.nanos();
+            let until = now + self.parameters.start_jitter.nanos() + lifetime + lifetime + lifetime;
+            self.unscheduled_until = Some(until);
+        }
     }
 
     pub(super) fn is_up(&self) -> bool {

@@ -46,7 +46,9 @@ impl SenderConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// Binding Kind 1. Every Credit Unit (the last may be shorter) is posted as one RDMA message, in order, on the
-    /// queue pair whose number at the receiver is `destination_qp` (24 bits). The machine counts the message sequence numbers of the queue pair
+    /// queue pair whose number at the receiver is `destination_qp` (24 bits). A request's count of them has 16 bits: a
+    /// message of more than 65,535 Credit Units (256 MiB at 4 KiB) is aborted at once, with `MESSAGE_TOO_LARGE`, and is
+    /// to be divided by the application. The machine counts the message sequence numbers of the queue pair
     /// itself, from [`super::Sender::set_next_msn`] (0 unless set), so nothing else may be posted there.
     /// Unscheduled messages use a queue pair of their own.
     RoceV2 {
@@ -68,7 +70,7 @@ pub struct MessageSpec {
     pub weight: u8,
     /// Service Hint.
     pub hint: ServiceHint,
-    /// By when it should be delivered, counted from the request; zero for none.
+    /// By when it should be delivered, counted from its first request (later ones carry what is left); zero for none.
     pub deadline: Micros,
     /// Its identity at the transport.
     pub binding: Binding,
@@ -228,7 +230,7 @@ pub struct SenderStats {
     pub unscheduled_octets: u64,
     /// Grants that were acted on.
     pub grants: u64,
-    /// Octets of credit received.
+    /// Octets of credit received. Counters of credit end at the largest value, whatever receivers grant.
     pub credit_received: u64,
     /// Octets of credit that ran out unused.
     pub credit_expired: u64,

@@ -78,8 +78,10 @@ impl Sender {
                 }
             }
             RdccMessage::MsgDone(done) => {
-                if let Some(id) = self.association(index).resolve(done.message_id.0) {
-                    self.done((index, id), now);
+                match self.association(index).resolve(done.message_id.0) {
+                    Some(id) => self.done((index, id), now),
+                    // Of a message that was given up meanwhile.
+                    None => self.association(index).end_unscheduled(done.message_id.0),
                 }
             }
             RdccMessage::Cancel(cancel) => {
@@ -93,7 +95,7 @@ impl Sender {
     }
 
     //= RDCC, CREDIT_GRANT: bfe331a3
-    //= RDCC, Credit Requests and Grants: 228641b5
+    //= RDCC, Credit Requests and Grants: 228641b5 9cfb8b2f
     //= RDCC, Sender Message State Machine: 53a28436
     fn grant(&mut self, key: Key, grant: &CreditGrant, now: Nanos) {
         let association = &mut self.associations[key.0 as usize];
@@ -106,19 +108,21 @@ impl Sender {
         self.stats.grants += 1;
         // Rule 3 of Unscheduled Transmission: a grant ends its being outstanding. What has not been posted of it is
         // posted under credit from now on: the receiver asks for that by granting.
-        if association.unscheduled == Some(key.1) && message.state != State::Unsched {
-            association.unscheduled = None;
-        }
+        let ends_unscheduled = message.state != State::Unsched;
         // Rule 1 of Credit Requests and Grants: never reduces credit. The receiver must not grant beyond the length
         // (rule 5); if it does, the rest is meaningless.
         let limit = grant.grant_limit.0.min(message.spec.length.0);
-        self.stats.credit_received += limit.saturating_sub(message.grant_limit.max(message.transmitted));
-        message.grant_limit = message.grant_limit.max(limit);
+        let more = limit.saturating_sub(message.grant_limit.max(message.transmitted));
+        self.stats.credit_received = self.stats.credit_received.saturating_add(more);
+        // A paused message can't use it: back it goes.
+        let returned = if message.paused { limit.saturating_sub(message.transmitted) } else { 0 };
+        let (wire_id, transmitted) = (message.wire_id, message.transmitted);
+        message.grant_limit = message.grant_limit.max(if message.paused { 0 } else { limit });
         let lifetime = if grant.lifetime == Micros(0) { parameters.grant_lifetime } else { grant.lifetime };
         message.usable_until = now + lifetime.nanos();
         message.pacer.set_rate(grant.pacing_rate, parameters.credit_unit, now);
-        if let Some(sent) = message.sampled_at.take() {
-            association.rtt.sample(now - sent);
+        if let Some((first, repeated)) = message.asked.take() {
+            association.rtt.answered(now - first, repeated);
         }
         if message.state == State::Waiting
             && !message.paused
@@ -127,6 +131,12 @@ impl Sender {
             message.state = State::Scheduled;
             message.repetitions = association.rtt.doublings_beyond(now - message.waiting_since);
             self.timers.clear(Timer::Request(key));
+        }
+        if ends_unscheduled {
+            self.association(key.0).end_unscheduled(key.1);
+        }
+        if returned > 0 {
+            self.return_credit(key.0, wire_id, transmitted, returned);
         }
         let Some(message) = self.message(key) else { return };
         if message.state == State::Scheduled {
@@ -140,7 +150,9 @@ impl Sender {
 
     //= RDCC, Sender Message State Machine: 0d9a4006
     fn done(&mut self, key: Key, now: Nanos) {
-        let peer = self.association(key.0).peer;
+        let association = self.association(key.0);
+        let peer = association.peer;
+        association.end_unscheduled(key.1);
         // Ours: completes any live state, not only DRAINED; the receiver has the octets.
         if let Some(message) = self.remove(key) {
             self.stats.messages_done += 1;
@@ -171,16 +183,21 @@ impl Sender {
     }
 
     //= RDCC, On-Path Congestion Reporting: a1d27b43 bec94080 34d70df5
-    /// RDCC, On-Path Congestion Reporting: at a sender a report can only stop unscheduled transmission.
+    /// RDCC, On-Path Congestion Reporting: at a sender a report can only stop unscheduled transmission: that to the flow's
+    /// receiver, and all of it if we have no association there.
     fn report(&mut self, from: SocketAddr, report: &CongestionReport, now: Nanos) {
         let believed = self.config.hear_reports
             && report.direction == Direction::TO_SENDER
             && self.config.crn_addresses.contains(&from.ip());
-        if believed {
-            self.stats.reports_heard += 1;
-            self.stop_unscheduled(now);
-        } else {
+        if !believed {
             self.stats.reports_ignored += 1;
+            return;
+        }
+        self.stats.reports_heard += 1;
+        let receiver = SocketAddr::new(report.flow.destination(), self.config.rdcc_port);
+        match self.by_peer.get(&receiver) {
+            Some(&index) => self.stop_unscheduled_to(index, now),
+            None => self.stop_unscheduled(now),
         }
     }
 }

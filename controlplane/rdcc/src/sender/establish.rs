@@ -22,11 +22,11 @@ impl Sender {
     pub(super) fn request_association(&mut self, index: u32, now: Nanos) {
         let line_rate = self.config.line_rate;
         let association = self.association(index);
-        let attempts = match association.phase {
-            Phase::Requesting { attempts, .. } => attempts + 1,
-            _ => 1,
+        let (attempts, first_at) = match association.phase {
+            Phase::Requesting { attempts, first_at } => (attempts + 1, first_at),
+            _ => (1, now),
         };
-        association.phase = Phase::Requesting { attempts, sent_at: now };
+        association.phase = Phase::Requesting { attempts, first_at };
         let request = AssocRequest { sender_nonce: association.nonce, capabilities: CAPABILITIES, line_rate };
         self.send(index, Flags::NONE, &RdccMessage::AssocRequest(request));
         let backoff = Nanos(FIRST_BACKOFF.0 << (attempts - 1));
@@ -45,6 +45,7 @@ impl Sender {
         association.phase = Phase::Unanswered;
         let peer = association.peer;
         self.events.push_back(SenderEvent::AssociationUnanswered { peer });
+        self.count_threshold(index, None);
         for id in self.message_ids(index) {
             if let Some(message) = self.remove((index, id)) {
                 let tag = message.spec.tag;
@@ -62,6 +63,8 @@ impl Sender {
         for id in self.message_ids(index) {
             self.abort((index, id), Reason::ASSOC_REFUSED, now);
         }
+        self.count_threshold(index, None);
+        self.drop_pool(index, now);
     }
 
     //= RDCC, Association Establishment: 65456b12
@@ -75,18 +78,15 @@ impl Sender {
         }
         let same = association.id == header.association_id && association.epoch == header.epoch;
         match association.phase {
-            Phase::Requesting { attempts, sent_at } => {
-                if attempts == 1 {
-                    association.rtt.sample(now - sent_at);
-                }
+            Phase::Requesting { attempts, first_at } => {
+                association.rtt.answered(now - first_at, attempts > 1);
                 self.up(index, header, accept, now);
             }
-            Phase::Up if !same => {
-                // The receiver restarted and answered a request of before: all credit is void.
-                self.up(index, header, accept, now);
-            }
+            // The receiver restarted and answered a request of before: all credit is void. Ours: it is asked once more,
+            // with the same nonce, so with the same answer; meanwhile the transport can begin anew.
+            Phase::Up if !same => self.establish_again(index, now),
             Phase::Up if header.flags.contains(Flags::PARAMETER_UPDATE) => {
-                self.update_parameters(index, header, accept);
+                self.update_parameters(index, header, accept, now);
             }
             Phase::Up | Phase::Unanswered | Phase::Refused => self.stats.datagrams_ignored += 1,
         }
@@ -99,7 +99,7 @@ impl Sender {
         association.id = header.association_id;
         association.epoch = header.epoch;
         association.parameters = parameters;
-        self.least_threshold = self.least_threshold.min(parameters.backlog_threshold);
+        self.count_threshold(index, Some(parameters.backlog_threshold));
         let association = self.association(index);
         // RDCC, Common Header: a sender that accepts a new Epoch resets the newest processed Sequence Number.
         association.newest = Some(header.sequence_number);
@@ -116,9 +116,10 @@ impl Sender {
                 self.begin((index, id), now);
             }
         }
+        self.check_backlog(now);
     }
 
-    fn update_parameters(&mut self, index: u32, header: Header, accept: &AssocAccept) {
+    fn update_parameters(&mut self, index: u32, header: Header, accept: &AssocAccept, now: Nanos) {
         let line_rate = self.config.line_rate;
         let association = self.association(index);
         // ASSOC_ACCEPT is exempt from the sequence check; an update delayed behind a newer one is still acknowledged,
@@ -128,8 +129,18 @@ impl Sender {
             // The Credit Unit of messages under way can't change: their posts are counted in it.
             let unit = association.parameters.credit_unit;
             association.parameters = Parameters { credit_unit: unit, ..Parameters::of(accept) };
-            let threshold = association.parameters.backlog_threshold;
-            self.least_threshold = self.least_threshold.min(threshold);
+            let parameters = association.parameters;
+            self.count_threshold(index, Some(parameters.backlog_threshold));
+            // From the acknowledgment on the receiver counts on the new U alone.
+            let association = self.association(index);
+            let longer = |id| {
+                let message = association.messages.get(id);
+                message.is_some_and(|message| message.spec.length.0 > parameters.unscheduled_limit)
+            };
+            if association.unscheduled.as_ref().is_some_and(longer) {
+                self.stop_unscheduled_to(index, now);
+            }
+            self.check_backlog(now);
         }
         let association = self.association(index);
         let acknowledgment =
@@ -145,6 +156,11 @@ impl Sender {
         let nonce = self.rng.next_u64();
         let association = self.association(index);
         association.nonce = nonce;
+        self.establish_again(index, now);
+    }
+
+    fn establish_again(&mut self, index: u32, now: Nanos) {
+        let association = self.association(index);
         association.id = AssociationId(0);
         association.epoch = Epoch(0);
         association.phase = Phase::Up;
@@ -176,7 +192,8 @@ impl Sender {
     /// (our decision; RDMA writes may be repeated).
     fn restart_messages(&mut self, index: u32, now: Nanos) {
         self.drop_pool(index, now);
-        self.association(index).unscheduled = None;
+        let association = self.association(index);
+        (association.unscheduled, association.unscheduled_until) = (None, None);
         let mut restarted = Vec::new();
         for id in self.message_ids(index) {
             let key = (index, id);
@@ -185,8 +202,10 @@ impl Sender {
             }
             self.suspend(key, now);
             if let Some(message) = self.message(key) {
-                let (spec, wire_id) = (message.spec, message.wire_id);
-                *message = Message { state: State::Waiting, ..Message::new(spec, wire_id) };
+                let (paused, deadline_at) = (message.paused, message.deadline_at);
+                let new = Message::new(message.spec, message.wire_id);
+                let spec = message.spec;
+                *message = Message { state: State::Waiting, paused, deadline_at, ..new };
                 restarted.push((id, spec.tag));
             }
         }
@@ -201,7 +220,9 @@ impl Sender {
             self.events.push_back(SenderEvent::MessageRestarted { peer, message: MessageId(id), tag });
         }
         for (id, _) in restarted {
-            self.request_now((index, id), now);
+            if self.message((index, id)).is_some_and(|message| !message.paused) {
+                self.request_now((index, id), now);
+            }
         }
     }
 

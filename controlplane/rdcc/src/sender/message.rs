@@ -51,8 +51,10 @@ pub(super) struct Message {
     pub(super) start_at: Nanos,
     /// Message sequence number of its first post.
     pub(super) first_msn: u32,
-    /// When the request went whose answer gives a round-trip sample.
-    pub(super) sampled_at: Option<Nanos>,
+    /// When the request that waits for a grant went first, and whether it was repeated.
+    pub(super) asked: Option<(Nanos, bool)>,
+    /// By when it should be delivered.
+    pub(super) deadline_at: Option<Nanos>,
     /// How often the request timeout has doubled.
     pub(super) repetitions: u32,
     /// Since when it has waited for credit.
@@ -83,7 +85,8 @@ impl Message {
             pacer: Pacer::default(),
             start_at: Nanos(0),
             first_msn: 0,
-            sampled_at: None,
+            asked: None,
+            deadline_at: None,
             repetitions: 0,
             waiting_since: Nanos(0),
             queued_at: None,

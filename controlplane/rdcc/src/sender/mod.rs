@@ -65,6 +65,8 @@ pub struct Sender {
     rng: ChaCha20Rng,
     associations: Vec<Association>,
     by_peer: BTreeMap<SocketAddr, u32>,
+    /// Places of associations that were forgotten.
+    free: Vec<u32>,
     timers: Timers<Timer>,
     queue: SendQueue,
     /// When the link has taken the octets permitted so far.
@@ -76,9 +78,9 @@ pub struct Sender {
     /// Message sequence numbers set before there was an association.
     next_msns: BTreeMap<(SocketAddr, u32), u32>,
     /// Sum of the unused credit of all associations.
-    unused: u64,
-    /// No Backlog Threshold is below this: the sums need no closer look until it is passed.
-    least_threshold: u64,
+    unused: u128,
+    /// The values of `N_cu` that receivers advertise, and how many of them do.
+    thresholds: BTreeMap<u64, u32>,
     /// Associations last told a Congestion Level above zero.
     told: BTreeSet<u32>,
     /// Associations last told a share and a Congestion Level of zero.
@@ -95,11 +97,11 @@ impl Sender {
     /// cryptographically secure source (RDCC, Association Establishment), and feeds a cryptographic generator.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
         Self {
-            least_threshold: config.backlog_threshold.map_or(u64::MAX, |octets| octets.0),
             config,
             rng: ChaCha20Rng::from_seed(seed),
             associations: Vec::new(),
             by_peer: BTreeMap::new(),
+            free: Vec::new(),
             timers: Timers::default(),
             queue: SendQueue::default(),
             link_free_at: Nanos(0),
@@ -107,6 +109,7 @@ impl Sender {
             stoppable: BTreeSet::new(),
             next_msns: BTreeMap::new(),
             unused: 0,
+            thresholds: BTreeMap::new(),
             told: BTreeSet::new(),
             kept: BTreeSet::new(),
             congested: false,
@@ -195,6 +198,9 @@ impl Sender {
             && matches!(self.associations[index as usize].phase, Phase::Refused | Phase::Unanswered)
         {
             self.by_peer.remove(&peer);
+            self.told.remove(&index);
+            self.kept.remove(&index);
+            self.free.push(index);
         }
     }
 
@@ -258,7 +264,6 @@ impl Sender {
                 Phase::Requesting { .. } | Phase::Up => Ok(index),
             };
         }
-        let index = u32::try_from(self.associations.len()).unwrap_or(u32::MAX);
         let nonce = self.rng.next_u64();
         let mut association = Association::new(peer, nonce, now);
         let kept: Vec<_> = self.next_msns.range((peer, 0)..=(peer, u32::MAX)).map(|(&key, _)| key).collect();
@@ -266,7 +271,11 @@ impl Sender {
             let msn = self.next_msns.remove(&key).unwrap_or_default();
             association.queue_pairs.entry(key.1).or_default().next_post = msn;
         }
-        self.associations.push(association);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.associations.push(Association::new(peer, nonce, now));
+            u32::try_from(self.associations.len() - 1).unwrap_or(u32::MAX)
+        });
+        self.associations[index as usize] = association;
         self.by_peer.insert(peer, index);
         self.request_association(index, now);
         Ok(index)

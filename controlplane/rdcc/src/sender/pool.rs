@@ -77,7 +77,8 @@ impl Sender {
         let (lifetime, unit) = (association.parameters.grant_lifetime, association.parameters.credit_unit);
         let lifetime = if grant.lifetime == Micros(0) { lifetime } else { grant.lifetime };
         let pool = &mut association.pool;
-        self.stats.credit_received += grant.grant_limit.0.saturating_sub(pool.limit);
+        let more = grant.grant_limit.0.saturating_sub(pool.limit);
+        self.stats.credit_received = self.stats.credit_received.saturating_add(more);
         pool.limit = pool.limit.max(grant.grant_limit.0);
         pool.usable_until = now + lifetime.nanos();
         pool.pacer.set_rate(grant.pacing_rate, unit, now);
@@ -97,7 +98,11 @@ impl Sender {
         let usable = association.pool.usable_until > now;
         let mut exhausted = Vec::new();
         let mut covered = Vec::new();
+        let mut needed = 0u64;
         for (&id, message) in &association.messages {
+            if matches!(message.state, State::Waiting | State::Scheduled) && !message.own_credit_only {
+                needed = needed.saturating_add(message.spec.length.0 - message.transmitted);
+            }
             let covers = usable && association.pool_covers(message, now);
             match message.state {
                 State::Waiting if covers => covered.push(id),
@@ -120,8 +125,9 @@ impl Sender {
             }
         }
         self.return_needless_pool_credit(index);
+        // Credit beyond what all messages need can't be used, whatever a receiver says, so it isn't backlog.
         let left = if usable { self.association(index).pool.left() } else { 0 };
-        self.account_pool(index, left);
+        self.account_pool(index, left.min(needed));
         self.schedule_pool(index, now);
         self.check_backlog(now);
     }
@@ -141,7 +147,7 @@ impl Sender {
         let returned = pool.left();
         pool.limit = pool.transmitted;
         let credit = CreditReturn { message_id: MessageId(POOL_ID), new_limit: Octets(pool.transmitted) };
-        self.stats.credit_returned += returned;
+        self.stats.credit_returned = self.stats.credit_returned.saturating_add(returned);
         self.timers.clear(Timer::Lifetime((index, POOL_ID)));
         self.send(index, Flags::NONE, &RdccMessage::CreditReturn(credit));
     }
@@ -159,7 +165,8 @@ impl Sender {
             .iter()
             .filter(|(_, message)| message.state == State::Scheduled && !message.own_credit(unit, now));
         let users: Vec<u64> = users.map(|(&id, _)| id).collect();
-        self.stats.credit_expired += self.association(index).pool.left();
+        let left = self.association(index).pool.left();
+        self.stats.credit_expired = self.stats.credit_expired.saturating_add(left);
         self.account_pool(index, 0);
         self.schedule_pool(index, now);
         for id in users {

@@ -5,7 +5,7 @@ use wire::rdcc::{
     BindingKind, Cancel, CreditRequest, CreditReturn, Flags, Message as RdccMessage, MessageId, Reason,
     RoceBinding, TrafficClass, Weight,
 };
-use wire::units::{Nanos, Octets};
+use wire::units::{Micros, Nanos, Octets};
 
 use super::config::Binding;
 use super::message::{Message, State};
@@ -20,8 +20,11 @@ impl Sender {
         let association = &mut self.associations[key.0 as usize];
         let parameters = association.parameters;
         let reuses = association.reuses_numbers(key.1);
+        let has_unscheduled = association.has_unscheduled(now);
         let Some(message) = association.messages.get_mut(&key.1) else { return };
         message.own_credit_only = reuses;
+        let wish = message.spec.deadline;
+        message.deadline_at = (wish != Micros(0)).then(|| now + wish.nanos());
         // The count of RDMA messages has 16 bits (RDCC, Transport Bindings).
         if message.queue_pair().is_some() && message.posts(parameters.credit_unit) > u64::from(u16::MAX) {
             self.abort(key, Reason::MESSAGE_TOO_LARGE, now);
@@ -32,9 +35,9 @@ impl Sender {
         let unscheduled = message.spec.allow_unscheduled
             && !reuses
             && message.spec.length.0 <= parameters.unscheduled_limit
-            && association.unscheduled.is_none();
+            && !has_unscheduled;
         if unscheduled {
-            association.unscheduled = Some(key.1);
+            (association.unscheduled, association.unscheduled_until) = (Some(key.1), None);
             self.stoppable.insert(key);
             message.unscheduled = true;
             message.state = State::Unsched;
@@ -76,11 +79,15 @@ impl Sender {
             weight: Weight(message.spec.weight),
             service_hint: message.spec.hint,
             binding_kind,
-            deadline: message.spec.deadline,
+            // RDCC, CREDIT_REQUEST: relative to the transmission of this very request; zero would be none.
+            deadline: message.deadline_at.map_or(Micros(0), |at| (at - now).micros().max(Micros(1))),
             binding_value,
         };
         let repeats = matches!(message.state, State::Waiting | State::Drained) && !message.paused;
-        message.sampled_at = (message.state == State::Waiting && message.repetitions == 0).then_some(now);
+        message.asked = match message.asked.filter(|_| message.state == State::Waiting) {
+            Some((first, _)) => Some((first, true)),
+            None => (message.state == State::Waiting).then_some((now, message.repetitions > 0)),
+        };
         let timeout = association.rtt.request_timeout(message.repetitions);
         self.stats.requests += 1;
         self.send(key.0, Flags::NONE, &RdccMessage::CreditRequest(request));
@@ -94,6 +101,7 @@ impl Sender {
         if let Some(message) = self.message(key) {
             message.repetitions = 0;
             message.waiting_since = now;
+            message.asked = None;
         }
         // A deadline only moves later by itself; the repetition of before must not linger.
         self.timers.clear(Timer::Request(key));
@@ -121,7 +129,7 @@ impl Sender {
             message.repetitions = 0;
         }
         message.waiting_since = now;
-        message.sampled_at = None;
+        message.asked = None;
         let timeout = association.rtt.request_timeout(message.repetitions);
         self.timers.clear(Timer::Request(key));
         self.timers.set(Timer::Request(key), now + timeout);
@@ -138,7 +146,7 @@ impl Sender {
         }
         message.state = State::Waiting;
         let unused = message.grant_limit.saturating_sub(message.transmitted);
-        self.stats.credit_expired += unused;
+        self.stats.credit_expired = self.stats.credit_expired.saturating_add(unused);
         self.unqueue(key);
         self.set_unused(key, 0, now);
         self.request_now(key, now);
@@ -148,10 +156,22 @@ impl Sender {
 
     //= RDCC, Unscheduled Transmission: 5eaf5cf3 a77612f9
     //= RDCC, Sender Message State Machine: 37009f5c
-    /// UNSCHED: a report or a link pause stops the transmission and converts the remainder (rule 5 of Unscheduled
-    /// Transmission). The document stops it on any report, so every association's message is stopped.
+    /// UNSCHED: a link pause, or a report whose flow isn't to one of our receivers, stops the transmission and converts the
+    /// remainder (rule 5 of Unscheduled Transmission), on every association.
     pub(super) fn stop_unscheduled(&mut self, now: Nanos) {
-        for key in core::mem::take(&mut self.stoppable) {
+        let keys = core::mem::take(&mut self.stoppable);
+        self.stop(keys, now);
+    }
+
+    /// The same for the messages to one receiver: a report names their flow, or U was lowered.
+    pub(super) fn stop_unscheduled_to(&mut self, index: u32, now: Nanos) {
+        let keys: Vec<Key> = self.stoppable.range((index, 0)..=(index, u64::MAX)).copied().collect();
+        self.stop(keys, now);
+    }
+
+    fn stop(&mut self, keys: impl IntoIterator<Item = Key>, now: Nanos) {
+        for key in keys {
+            self.stoppable.remove(&key);
             if self.state(key) != Some(State::Unsched) {
                 continue;
             }
@@ -186,12 +206,16 @@ impl Sender {
         self.timers.clear(Timer::Request(key));
         self.timers.clear(Timer::Lifetime(key));
         if returned > 0 && is_up {
-            let credit = CreditReturn { message_id: MessageId(wire_id), new_limit: Octets(limit) };
-            self.stats.credit_returned += returned;
-            self.send(key.0, Flags::NONE, &RdccMessage::CreditReturn(credit));
+            self.return_credit(key.0, wire_id, limit, returned);
         }
         self.set_unused(key, 0, now);
         self.settle_pool(key.0, now);
+    }
+
+    pub(super) fn return_credit(&mut self, index: u32, wire_id: u64, limit: u64, returned: u64) {
+        let credit = CreditReturn { message_id: MessageId(wire_id), new_limit: Octets(limit) };
+        self.stats.credit_returned = self.stats.credit_returned.saturating_add(returned);
+        self.send(index, Flags::NONE, &RdccMessage::CreditReturn(credit));
     }
 
     /// What [`Sender::resume`] does.
@@ -227,7 +251,9 @@ impl Sender {
 
     /// ABORTED: releases the state.
     pub(super) fn abort(&mut self, key: Key, reason: Reason, now: Nanos) {
-        let peer = self.association(key.0).peer;
+        let association = self.association(key.0);
+        let peer = association.peer;
+        association.abandon_unscheduled(key.1, now);
         if let Some(message) = self.remove(key) {
             self.stats.messages_aborted += 1;
             let tag = message.spec.tag;
@@ -251,9 +277,6 @@ impl Sender {
         self.timers.clear(Timer::Lifetime(key));
         self.account_unused(key, 0);
         let association = self.association(key.0);
-        if association.unscheduled == Some(key.1) {
-            association.unscheduled = None;
-        }
         let message = association.messages.remove(&key.1)?;
         association.announced_anew.remove(&message.wire_id);
         if association.messages.is_empty() {
@@ -296,9 +319,7 @@ impl Sender {
         self.send_cancel(key);
         self.suspend(key, now);
         let association = self.association(key.0);
-        if association.unscheduled == Some(key.1) {
-            association.unscheduled = None;
-        }
+        association.abandon_unscheduled(key.1, now);
         let wire_id = association.next_message;
         association.next_message += 1;
         let Some(message) = association.messages.get_mut(&key.1) else { return };

@@ -1,7 +1,7 @@
 //! RDCC, Sender Backlog Indication and Suggested Rates.
 
 use wire::rdcc::{Capabilities, Flags, Message as RdccMessage, SenderStatus, ServiceHint};
-use wire::units::{MbitPerSec, Nanos, Octets};
+use wire::units::{MbitPerSec, Micros, Nanos, Octets};
 
 use super::{Key, Sender, Timer};
 
@@ -14,6 +14,11 @@ const fn share(hint: ServiceHint) -> u64 {
         _ => 2,
     }
 }
+
+/// Ours: how often `SENDER_STATUS` is repeated while no round trip was measured ...
+const STATUS_INTERVAL: Nanos = Micros(100).nanos();
+/// ... and how often at most, whatever the clock measures.
+const LEAST_STATUS_INTERVAL: Nanos = Micros(1).nanos();
 
 impl Sender {
     /// Notes how much usable credit a message holds, and tells receivers when all of it passes the Backlog Threshold.
@@ -32,6 +37,7 @@ impl Sender {
     /// Unused credit of an association goes from `before` to `unused` in one of its parts.
     pub(super) fn account(&mut self, index: u32, before: u64, unused: u64) {
         let association = &mut self.associations[index as usize];
+        let (before, unused) = (u128::from(before), u128::from(unused));
         association.unused = association.unused - before + unused;
         self.unused = self.unused - before + unused;
         if association.unused > 0 {
@@ -42,16 +48,32 @@ impl Sender {
     }
 
     //= RDCC, Sender Backlog Indication and Suggested Rates: 9c867116
-    /// The smallest `N_cu` of the receivers that hold us to one, or the configured value if smaller.
+    /// The smallest `N_cu` that our receivers advertise, or the configured value if smaller.
     fn threshold(&self) -> u64 {
-        let advertised =
-            self.holding.iter().map(|&index| self.associations[index as usize].parameters.backlog_threshold);
-        advertised.chain(self.config.backlog_threshold.map(|octets| octets.0)).min().unwrap_or(u64::MAX)
+        let advertised = self.thresholds.keys().next().copied();
+        let configured = self.config.backlog_threshold.map(|octets| octets.0);
+        advertised.into_iter().chain(configured).min().unwrap_or(u64::MAX)
+    }
+
+    /// A receiver advertises another `N_cu`, or is none any more.
+    pub(super) fn count_threshold(&mut self, index: u32, threshold: Option<u64>) {
+        let before = core::mem::replace(&mut self.association(index).counted_threshold, threshold);
+        if let Some(before) = before
+            && let Some(count) = self.thresholds.get_mut(&before)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.thresholds.remove(&before);
+            }
+        }
+        if let Some(threshold) = threshold {
+            *self.thresholds.entry(threshold).or_default() += 1;
+        }
     }
 
     //= RDCC, Sender Backlog Indication and Suggested Rates: 941a9ff4 86d48763
     pub(super) fn check_backlog(&mut self, now: Nanos) {
-        let over = self.unused > self.least_threshold && self.unused > self.threshold();
+        let over = self.unused > u128::from(self.threshold());
         if over == self.congested {
             return;
         }
@@ -72,7 +94,7 @@ impl Sender {
 
     //= RDCC, Sender Backlog Indication and Suggested Rates: 20ac3191 25f01307
     fn tell_receivers(&mut self, now: Nanos) {
-        let threshold = self.threshold();
+        let threshold = u128::from(self.threshold());
         // 0 at the threshold, 255 at twice the threshold and above; never 0 while the condition holds.
         let excess = self.unused.saturating_sub(threshold).saturating_mul(255) / threshold.max(1);
         let level = u8::try_from(excess.clamp(1, 255)).unwrap_or(255);
@@ -83,14 +105,14 @@ impl Sender {
             let hint = self.dominant_hint(index);
             let rate = self.share_of_link(index, total);
             let association = self.association(index);
-            repeat = repeat.min(association.rtt.smoothed());
+            repeat = repeat.min(association.rtt.smoothed().unwrap_or(STATUS_INTERVAL));
             if association.parameters.capabilities.contains(Capabilities::STATUS) {
                 self.told.insert(index);
                 self.kept.remove(&index);
                 self.send_status(index, level, hint, rate);
             }
         }
-        self.timers.set(Timer::Status, now + repeat.max(Nanos(1000)));
+        self.timers.set(Timer::Status, now + repeat.max(LEAST_STATUS_INTERVAL));
     }
 
     //= RDCC, Sender Backlog Indication and Suggested Rates: 86d48763 ca41111e
@@ -140,7 +162,7 @@ impl Sender {
 
     fn send_status(&mut self, index: u32, congestion_level: u8, service_hint: ServiceHint, rate: MbitPerSec) {
         let status = SenderStatus {
-            unused_credit: Octets(self.association(index).unused),
+            unused_credit: Octets(u64::try_from(self.association(index).unused).unwrap_or(u64::MAX)),
             congestion_level,
             service_hint,
             suggested_rate: rate,

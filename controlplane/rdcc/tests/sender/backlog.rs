@@ -84,3 +84,42 @@ fn suggested_rates_follow_the_hints_and_stay_within_the_line_rate() {
     sender.handle_timeout(us(24));
     assert_eq!(statuses(&mut sender).len(), 3);
 }
+
+//~ RDCC, Sender Backlog Indication and Suggested Rates: 9c867116 941a9ff4
+/// The smallest `N_cu` of all receivers counts, whether they gave credit or not, and at once when it changes.
+#[test]
+fn the_smallest_threshold_of_all_receivers_counts() {
+    let mut bench = SenderBench::up();
+    let id = bench.submit(MIB, false, Nanos(0));
+    bench.requested();
+    bench.grant(id, 4 * UNIT, 1, us(1));
+    assert_eq!(bench.sent(), None);
+    // Another receiver, which has granted nothing.
+    bench.sender.associate(source(5), us(2)).unwrap();
+    let octets = bench.sender.poll_transmit().unwrap().octets;
+    let (_, Message::AssocRequest(request)) = wire::rdcc::decode(&octets).unwrap() else { panic!() };
+    let mut accept = bench.accept;
+    accept.sender_nonce = request.sender_nonce;
+    let header = Header {
+        association_id: ASSOCIATION,
+        epoch: EPOCH,
+        flags: Flags::NONE,
+        sequence_number: SequenceNumber(1),
+    };
+    let mut threshold = |bench: &mut SenderBench, octets, flags, sequence| {
+        accept.backlog_threshold = wire::units::Octets32(octets);
+        let header = Header { flags, sequence_number: SequenceNumber(sequence), ..header };
+        bench.sender.handle_datagram(source(5), &Message::AssocAccept(accept).to_octets(&header), us(3));
+        let told = std::iter::from_fn(|| bench.sender.poll_transmit());
+        let told = told.filter_map(|datagram| match wire::rdcc::decode(&datagram.octets).unwrap().1 {
+            Message::SenderStatus(status) => Some((datagram.to, status.congestion_level > 0)),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    let peer = crate::peers::RECEIVER;
+    let held = u32::try_from(4 * UNIT).unwrap();
+    assert_eq!(threshold(&mut bench, held, Flags::NONE, 1), []);
+    assert_eq!(threshold(&mut bench, held - 1, Flags::PARAMETER_UPDATE, 2), [(peer, true)]);
+    assert_eq!(threshold(&mut bench, held, Flags::PARAMETER_UPDATE, 3), [(peer, false)]);
+}

@@ -117,6 +117,11 @@ fn a_paused_message_returns_its_credit_and_asks_again_when_resumed() {
     bench.grant(id, 2 * UNIT, 100_000, us(3));
     assert!(bench.permits(us(3), us(5000), 9).is_empty());
     assert_eq!(bench.sent(), None);
+    // A grant that crossed the pause goes back too.
+    bench.grant(id, 9 * UNIT, 100_000, us(5000));
+    let Some((_, Message::CreditReturn(credit))) = bench.sent() else { panic!() };
+    assert_eq!((credit.message_id, credit.new_limit), (id, Octets(2 * UNIT)));
+    assert_eq!(bench.sender.stats().credit_returned, 13 * UNIT);
     bench.sender.pause(RECEIVER, id, us(5000));
     assert_eq!(bench.sent(), None);
     bench.sender.resume(RECEIVER, id, us(5001));
@@ -140,4 +145,21 @@ fn requests_are_thinned_to_the_time_that_credit_takes() {
         limit += UNIT;
         bench.grant(id, limit, 100_000, at);
     }
+}
+
+/// A message that the application holds back stays so when the receiver loses its state: nobody can send it.
+#[test]
+fn a_paused_message_stays_paused_through_a_restart_of_the_receiver() {
+    let mut bench = SenderBench::up();
+    let id = bench.submit(MIB, false, Nanos(0));
+    bench.requested();
+    bench.sender.pause(RECEIVER, id, us(2));
+    bench.error(wire::rdcc::MessageId(0), wire::rdcc::Reason::UNKNOWN_ASSOCIATION, us(3));
+    let Some((_, Message::AssocRequest(request))) = bench.sent() else { panic!() };
+    bench.accept.sender_nonce = request.sender_nonce;
+    bench.give_accept(Flags::NONE, us(4));
+    bench.sender.handle_timeout(us(5000));
+    assert_eq!(bench.sent(), None);
+    bench.sender.resume(RECEIVER, id, us(5001));
+    assert_eq!(bench.requested().message_id, id);
 }

@@ -8,4 +8,5 @@ mod credit;
 mod ends;
 #[path = "../peers/mod.rs"]
 mod peers;
+mod timing;
 mod unscheduled;

@@ -1,8 +1,9 @@
 //! RDCC, Transmission Mode Selection and Unscheduled Transmission.
 
-use crate::peers::{CRN, STRANGER, SenderBench, report, source, us};
-use wire::rdcc::Direction;
-use wire::units::{Nanos, Octets};
+use crate::peers::{CRN, RECEIVER, STRANGER, SenderBench, report, report_with, source, us};
+use rdcc::sender::{Binding, MessageSpec};
+use wire::rdcc::{Direction, Flags, FlowAddresses, Message};
+use wire::units::{Nanos, Octets, Octets32};
 
 //~ RDCC, Transmission Mode Selection: 7d96fb3b 992c3ffc
 //~ RDCC, Sender Message State Machine: 07d60f08 7b355fbd
@@ -90,4 +91,79 @@ fn scheduled_mode_may_be_chosen_for_any_length() {
     bench.submit(1, false, Nanos(0));
     assert_eq!(bench.requested().unscheduled_sent, Octets(0));
     assert!(bench.permits(Nanos(0), us(90), 9).is_empty());
+}
+
+//~ RDCC, Unscheduled Transmission: 01a18bc4
+/// RDCC, Unscheduled Transmission, rule 3: only `MSG_DONE` or a grant ends its being outstanding, not its cancellation.
+/// Ours: it ends with the receiver's reservation, J 8 + three Lifetimes of 2000.
+#[test]
+fn a_cancelled_unscheduled_message_is_still_outstanding() {
+    let mut bench = SenderBench::up();
+    let unscheduled = |bench: &mut SenderBench, now| {
+        // No queue pair: its numbers would come again, which keeps a message scheduled too.
+        let spec = MessageSpec::new(Octets(4096), Binding::Opaque(9), 0);
+        let id = bench.sender.submit(RECEIVER, spec, now).unwrap();
+        let sent = std::iter::from_fn(|| bench.sent()).find_map(|(_, message)| match message {
+            Message::CreditRequest(request) if request.message_id == id => Some(request.unscheduled_sent),
+            _ => None,
+        });
+        (id, sent == Some(Octets(4096)))
+    };
+    let (first, goes) = unscheduled(&mut bench, Nanos(0));
+    assert!(goes);
+    bench.sender.cancel(RECEIVER, first, us(1));
+    for (at, expected) in [(us(1), false), (us(6009) - Nanos(1), false), (us(6009), true)] {
+        let (id, goes) = unscheduled(&mut bench, at);
+        assert_eq!(goes, expected, "{at}");
+        if !goes {
+            bench.done(id, 4096, at);
+        }
+    }
+    // A cancelled one that came all the same.
+    let mut bench = SenderBench::up();
+    let (first, _) = unscheduled(&mut bench, Nanos(0));
+    bench.sender.cancel(RECEIVER, first, us(1));
+    bench.done(first, 4096, us(2));
+    assert!(unscheduled(&mut bench, us(2)).1);
+}
+
+//~ RDCC, Association Establishment: 968dae47
+/// A lowered U stops a message that is longer: from the acknowledgment on the receiver counts on the new one.
+#[test]
+fn a_lowered_u_converts_the_message_under_way() {
+    for (limit, converts) in [(8192, false), (8191, true)] {
+        let mut bench = SenderBench::up();
+        let id = bench.submit(8192, true, Nanos(0));
+        bench.requested();
+        let (at, _) = bench.permits(Nanos(0), us(50), 1)[0];
+        bench.accept.unscheduled_limit = Octets32(limit);
+        bench.give_accept(Flags::PARAMETER_UPDATE, at);
+        if converts {
+            let request = bench.requested();
+            assert_eq!((request.message_id, request.unscheduled_sent), (id, Octets(4096)));
+        }
+        let Some((header, Message::AssocRequest(_))) = bench.sent() else { panic!() };
+        assert!(header.flags.contains(Flags::UPDATE_ACKNOWLEDGMENT));
+        assert_eq!(bench.permits(at, us(90), 9).len(), usize::from(!converts));
+    }
+}
+
+//~ RDCC, Unscheduled Transmission: 5eaf5cf3
+/// A report stops the messages to the receiver whose flow it names, and all of them if we have none there.
+#[test]
+fn a_report_stops_the_flow_that_it_names() {
+    for (destination, stops) in [(5, false), (9, true), (77, true)] {
+        let mut bench = SenderBench::up();
+        bench.sender.associate(source(5), Nanos(0)).unwrap();
+        bench.sender.poll_transmit();
+        let id = bench.submit(16_384, true, Nanos(0));
+        bench.requested();
+        let flow =
+            FlowAddresses::V4 { source: [10, 0, 0, 1].into(), destination: [10, 0, 0, destination].into() };
+        let octets = report_with(Direction::TO_SENDER, source(1), 9, 0, |report| report.flow = flow);
+        bench.sender.handle_datagram(CRN, &octets, Nanos(0));
+        let asked = bench.sent().map(|(_, message)| message);
+        let converted = matches!(asked, Some(Message::CreditRequest(request)) if request.message_id == id);
+        assert_eq!(converted, stops, "{destination}");
+    }
 }
