@@ -8,7 +8,7 @@
 mod peers;
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use peers::{CRN, PORT, RECEIVER, STRANGER, UNIT, report, source, us};
 use proptest::prelude::*;
@@ -77,6 +77,10 @@ struct World {
     last_data: BTreeMap<(usize, u32), Nanos>,
     /// Messages of each sender that haven't ended.
     open: [usize; 3],
+    /// Those that the application gave up: no other may end without its octets.
+    given_up: BTreeSet<(usize, MessageId)>,
+    /// Whether a receiver may know messages that their senders don't: a `CANCEL` or a sender got lost.
+    orphans: bool,
     steps: u64,
 }
 
@@ -112,6 +116,8 @@ impl World {
             lossy: true,
             last_data: BTreeMap::new(),
             open: [0; 3],
+            given_up: BTreeSet::new(),
+            orphans: false,
             steps: 0,
         }
     }
@@ -180,6 +186,10 @@ impl World {
                 if matches!(event, MessageDone { .. } | MessageAborted { .. } | WithoutRdcc { .. }) {
                     self.open[index] -= 1;
                 }
+                // An honest sender's message ends DONE, or because its application wants that.
+                if let MessageAborted { message, .. } = event {
+                    assert!(self.given_up.contains(&(index, message)), "{event:?}");
+                }
             }
             assert_eq!(self.senders[index].stats().invariant_violations, 0);
         }
@@ -240,6 +250,8 @@ impl World {
                 self.open[sender] += usize::from(self.senders[sender].submit(RECEIVER, spec, now).is_ok());
             }
             Act::Cancel { sender, message } => {
+                self.given_up.insert((usize::from(sender), MessageId(u64::from(message))));
+                self.orphans = true;
                 self.senders[usize::from(sender)].cancel(RECEIVER, MessageId(u64::from(message)), now);
             }
             Act::Report { sender, to_receiver, degree, suggested } => {
@@ -283,6 +295,8 @@ impl World {
                 let index = usize::from(sender);
                 self.lives[index] += 1;
                 self.open[index] = 0;
+                self.given_up.retain(|&(sender, _)| sender != index);
+                self.orphans = true;
                 self.senders[index] =
                     Sender::new(self.sender_config.clone(), [sender + 10 * self.lives[index]; 32]);
             }
@@ -317,6 +331,11 @@ fn schedule(acts: &[Act], random: u64) -> u64 {
     world.run(Nanos(world.now.0 + 2_000_000), false);
     let stats = world.receiver.stats();
     assert_eq!((stats.outstanding, stats.pacing_sum), (0, 0));
+    assert!(stats.pending_messages == 0 || world.orphans, "{stats:?}");
+    // What nobody talks of any more goes too, with the associations.
+    world.run(world.now + world.config.idle_timeout + world.config.idle_timeout, false);
+    let stats = world.receiver.stats();
+    assert_eq!((stats.pending_messages, stats.associations), (0, 0));
     world.steps
 }
 

@@ -115,7 +115,10 @@ fn requests_of_unknown_associations_are_answered_with_an_error() {
     let message = Message::CreditRequest(request(1, MIB, 0));
     let id = bench.ids[&1];
     bench.give_with(1, AssociationId(7), EPOCH, Flags::NONE, &message, us(1));
-    assert_eq!(error(&mut bench, 1), (AssociationId(7), Reason::UNKNOWN_ASSOCIATION));
+    let Some((header, Message::Error(answer))) = bench.sent(1) else { panic!() };
+    // It concerns the whole association.
+    assert_eq!((answer.reason, answer.message_id), (Reason::UNKNOWN_ASSOCIATION, MessageId(0)));
+    assert_eq!(header.association_id, AssociationId(7));
     bench.give_with(1, id, Epoch(4), Flags::NONE, &message, us(1));
     assert_eq!(error(&mut bench, 1), (id, Reason::UNKNOWN_ASSOCIATION));
     bench.give_with(2, id, EPOCH, Flags::NONE, &message, us(1));

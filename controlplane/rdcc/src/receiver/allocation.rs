@@ -6,6 +6,7 @@ use wire::units::{MbitPerSec, Micros, Nanos, Octets};
 use super::bindings::Lane;
 use super::message::{Inbound, Turn};
 use super::shares::Held;
+use super::totals::WORTH_LOWERING;
 use super::{Receiver, Timer};
 
 /// Ours: a grant gives up to this part of `G_s` at a time, at least one and at most [`LARGEST_QUANTUM`] Credit Units,
@@ -23,8 +24,6 @@ const WORTH_WAITING: u64 = 8;
 /// Ours: a message gets credit again when a quarter of its window is free; with half of it, a window of a few Credit
 /// Units is too often too empty to keep the link busy.
 const REFILL_DIVISOR: u64 = 4;
-/// A rate is lowered to make room for others only if it is more than 1/16 above its share.
-const WORTH_LOWERING: u64 = 16;
 
 impl Receiver {
     fn unit(&self) -> u64 {
@@ -41,9 +40,31 @@ impl Receiver {
         MbitPerSec(capacity).transmission_time(Octets(octets)).unwrap_or(Nanos(0))
     }
 
+    /// Unscheduled octets were announced: they take their time on the link too, so credit leaves room for them.
+    pub(super) fn charge_link(&mut self, slot: u32, octets: u64, now: Nanos) {
+        let most = now + self.link_time(self.config.budget.0);
+        self.credit_clock = (self.credit_clock.max(now) + self.link_time(octets)).min(most);
+        let until = self.credit_clock;
+        if let Some(message) = self.inbound_mut(slot) {
+            message.charged_until = until;
+        }
+    }
+
+    /// Such octets don't come: what of their time on the link hasn't passed is free again.
+    pub(super) fn discharge_link(&mut self, slot: u32, octets: u64, now: Nanos) {
+        let time = self.link_time(octets);
+        let Some(message) = self.inbound_mut(slot) else { return };
+        let back = time.min(message.charged_until - now);
+        message.charged_until = message.charged_until - back;
+        self.credit_clock = self.credit_clock - back;
+    }
+
     /// Gives credit as long as somebody wants it and budget, link and rates allow.
     pub(super) fn allocate(&mut self, now: Nanos) {
         self.clock_blocks_until = None;
+        if self.quiet {
+            return;
+        }
         while let Some(&first) = self.ready.first() {
             let burst = self.link_time(CLOCK_BURST_UNITS * self.unit());
             let opens = self.credit_clock.saturating_sub(burst);
@@ -81,6 +102,12 @@ impl Receiver {
             if revived + fresh > free {
                 return;
             }
+            self.lower_siblings(turn.slot, 1, 1, now);
+            if self.room_beside_siblings(turn.slot, now) == 0 {
+                // Its sender's cap isn't even 1 Mbit/s for each of its messages.
+                self.wait_for_siblings(turn.slot);
+                continue;
+            }
             let Some(held) = self.rate_for(turn.slot, now) else { return };
             let limit = self.limit_after(turn.slot, fresh);
             self.grant(turn.slot, limit, held, newcomer.is_some(), now);
@@ -99,36 +126,6 @@ impl Receiver {
 
     fn newcomers_open(&self, now: Nanos) -> bool {
         self.newcomer_clock.saturating_sub(self.newcomers_lead()) <= now
-    }
-
-    //= RDCC, Security Considerations: fe355f68
-    /// What of `fresh` the cap on the credit of one association leaves. If it leaves nothing, the message waits for the
-    /// association to use some.
-    fn within_cap(&mut self, slot: u32, revived: u64, fresh: u64) -> Option<u64> {
-        let (cap, unit) = (self.config.association_cap(), self.unit());
-        let index = self.inbound(slot)?.association;
-        let association = self.association_mut(index)?;
-        let room = cap.saturating_sub(association.scheduled);
-        let fresh =
-            if revived + fresh <= room { fresh } else { whole_units(room.saturating_sub(revived), unit) };
-        if revived > room || revived + fresh == 0 {
-            association.capped.insert(slot);
-            self.unready(slot);
-            return None;
-        }
-        Some(fresh)
-    }
-
-    /// Messages that waited for their association to use credit stand in line again.
-    fn uncap(&mut self, index: u32, now: Nanos) {
-        let cap = self.config.association_cap();
-        let Some(association) = self.association_mut(index) else { return };
-        if association.capped.is_empty() || association.scheduled >= cap {
-            return;
-        }
-        for slot in core::mem::take(&mut association.capped) {
-            self.settle(slot, now);
-        }
     }
 
     //= RDCC, Credit Requests and Grants: 02255bbe
@@ -159,30 +156,14 @@ impl Receiver {
         let Some(message) = self.inbound(slot) else { return Held::default() };
         let (weight, index, own_slack) = (message.weight, message.association, message.slack);
         let fair = self.shares.fair(weight).max(self.aimd.minimum.min(self.shares.capacity()));
-        let cap = self.sender_cap(index, now);
+        let active = self.association_mut(index).map_or(1, |association| association.active.max(1));
+        let cap = self.sender_total(index, now) / active;
         if cap < fair {
             return Held { rate: cap.max(1), slack: fair - cap };
         }
         // Its own slack of before is no gift to itself.
         let extra = self.shares.extra(weight).saturating_sub(own_slack);
         Held { rate: (fair + extra).min(cap), slack: 0 }
-    }
-
-    //= RDCC, Credit Allocation: 972521b8
-    //= RDCC, Sender Backlog Indication and Suggested Rates: ad62ef6d
-    /// The most that each active message of a sender may have: line rate, the sender's own suggestion (rule 3), and
-    /// the AIMD controller (rule 2).
-    fn sender_cap(&mut self, index: u32, now: Nanos) -> u64 {
-        let aimd = self.aimd;
-        let capacity = self.shares.capacity();
-        // RDCC, Sender Backlog Indication: a suggestion holds for four default Grant Lifetimes.
-        let holds = Nanos(self.config.grant_lifetime.nanos().0.saturating_mul(4));
-        let Some(association) = self.association_mut(index) else { return 0 };
-        let suggested =
-            association.suggestion.filter(|&(_, at)| now <= at + holds).map_or(u64::MAX, |(rate, _)| rate);
-        let maximum = association.line_rate.min(suggested);
-        let cap = association.aimd.cap(maximum.min(capacity), &aimd, now).unwrap_or(u64::MAX);
-        maximum.min(cap).min(capacity) / association.active.max(1)
     }
 
     //= RDCC, Credit Allocation: 3b6e70aa
@@ -193,6 +174,7 @@ impl Receiver {
         let least = target.rate.min(self.aimd.minimum);
         // Most of the share is enough to begin with: the rest follows as the others' next grants carry their lower rates.
         let wanted = (target.rate - target.rate / WORTH_WAITING).max(least);
+        self.lower_siblings(slot, wanted, least, now);
         while self.shares.room(own) < wanted {
             let (rate, other) = self.shares.largest_beside(slot)?;
             let share = self.target(other, now);
@@ -201,7 +183,7 @@ impl Receiver {
             }
             self.refresh(other, share, now);
         }
-        let rate = target.rate.min(self.shares.room(own));
+        let rate = target.rate.min(self.shares.room(own)).min(self.room_beside_siblings(slot, now));
         (rate >= least).then_some(Held { rate, slack: target.slack })
     }
 
@@ -263,7 +245,8 @@ impl Receiver {
         let Some(message) = self.inbound(slot) else { return };
         let own = message.rate;
         let target = self.target(slot, now);
-        let rate = target.rate.min(self.shares.room(own)).max(1);
+        let room = self.shares.room(own).min(self.room_beside_siblings(slot, now));
+        let rate = target.rate.min(room).max(1);
         self.refresh(slot, Held { rate, slack: target.slack }, now);
     }
 
@@ -275,6 +258,10 @@ impl Receiver {
         let index = message.association;
         if let Some(association) = self.association_mut(index) {
             association.rate = association.rate - before.rate + held.rate;
+            association.holders.remove(&(before.rate, slot));
+            if held.rate > 0 {
+                association.holders.insert((held.rate, slot));
+            }
         }
     }
 
@@ -315,6 +302,7 @@ impl Receiver {
             self.associations.get_mut(message.association as usize).and_then(Option::as_mut)
         {
             association.scheduled = association.scheduled - message.scheduled + granted;
+            association.unscheduled = association.unscheduled - message.unscheduled + announced;
         }
         (message.unscheduled, message.scheduled) = (announced, granted);
         message.reserved = announced > 0;
@@ -421,6 +409,6 @@ impl Receiver {
 }
 
 /// `octets` rounded down to whole Credit Units.
-fn whole_units(octets: u64, unit: u64) -> u64 {
+pub(super) fn whole_units(octets: u64, unit: u64) -> u64 {
     octets / unit * unit
 }

@@ -4,11 +4,18 @@ use core::net::IpAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 use wire::rdcc::RoceBinding;
+use wire::units::Nanos;
 
 /// Message sequence numbers have 24 bits.
 const MSN_MASK: u32 = 0x00ff_ffff;
 /// Arrivals kept per sender address for a `CREDIT_REQUEST` that is still on its way.
 const EARLY_LIMIT: usize = 256;
+/// Ours: how long they are kept. A request that got lost is repeated after 100 ms at the latest, so this outlives ten of
+/// them, and ends before a queue pair at 400 Gbit/s comes to the same numbers again (1.4 s in units of 4 KiB).
+const EARLY_LIFETIME: Nanos = Nanos(1_000_000_000);
+/// Ours: numbers further than this from those of a request belong to another turn of the circle. No request spans more
+/// than 65,535, so a queue pair can't pass this by.
+const EARLY_DISTANCE: u32 = 1 << 22;
 
 /// What data of a sender arrives on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,19 +72,29 @@ struct Posted {
 /// Arrivals that came before their request: unscheduled data may overtake it.
 #[derive(Debug, Default)]
 struct Early {
-    arrivals: VecDeque<(Lane, u32, u32)>,
+    arrivals: VecDeque<Arrival>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    lane: Lane,
+    msn: u32,
+    octets: u32,
+    at: Nanos,
 }
 
 /// Lanes by the sender's address.
 #[derive(Debug, Default)]
 pub(super) struct Bindings {
     lanes: BTreeMap<(IpAddr, Lane), Posted>,
+    /// Messages that were given up, as long as their data may still come.
+    given_up: BTreeMap<(IpAddr, Lane), Posted>,
     early: BTreeMap<IpAddr, Early>,
 }
 
 impl Bindings {
     /// Binds a message slot; gives the octets that came for it before.
-    pub(super) fn bind(&mut self, from: IpAddr, carrier: Carrier, slot: u32) -> u64 {
+    pub(super) fn bind(&mut self, from: IpAddr, carrier: Carrier, slot: u32, now: Nanos) -> u64 {
         let pair = self.lanes.entry((from, carrier.lane)).or_default();
         // Almost always at the end; a request that was overtaken by a later one goes to its place.
         let ahead = |other: &Carrier| distance(carrier.first_msn, other.first_msn) < MSN_MASK / 2;
@@ -85,10 +102,12 @@ impl Bindings {
         pair.entries.insert(place, (carrier, slot));
         let Some(early) = self.early.get_mut(&from) else { return 0 };
         let mut octets = 0;
-        early.arrivals.retain(|&(lane, msn, count)| {
-            let matches = lane == carrier.lane && covers(&carrier, msn);
-            octets += if matches { u64::from(count) } else { 0 };
-            !matches
+        early.arrivals.retain(|arrival| {
+            let matches = arrival.lane == carrier.lane && covers(&carrier, arrival.msn);
+            let stale = now >= arrival.at + EARLY_LIFETIME
+                || (arrival.lane == carrier.lane && is_far(&carrier, arrival.msn));
+            octets += if matches && !stale { u64::from(arrival.octets) } else { 0 };
+            !matches && !stale
         });
         if early.arrivals.is_empty() {
             self.early.remove(&from);
@@ -98,12 +117,24 @@ impl Bindings {
 
     /// Forgets a message.
     pub(super) fn unbind(&mut self, from: IpAddr, lane: Lane, slot: u32) {
-        if let Some(pair) = self.lanes.get_mut(&(from, lane)) {
-            pair.entries.retain(|&(_, other)| other != slot);
-            if pair.entries.is_empty() {
-                self.lanes.remove(&(from, lane));
-            }
-        }
+        take_out(&mut self.lanes, from, lane, slot);
+    }
+
+    /// A message that is no longer served: what still comes under its numbers is nobody's, until [`Bindings::let_go`].
+    pub(super) fn give_up(&mut self, from: IpAddr, carrier: Carrier, slot: u32) {
+        self.unbind(from, carrier.lane, slot);
+        self.given_up.entry((from, carrier.lane)).or_default().entries.push_back((carrier, slot));
+    }
+
+    /// Nothing comes any more for a message that was given up.
+    pub(super) fn let_go(&mut self, from: IpAddr, lane: Lane, slot: u32) {
+        take_out(&mut self.given_up, from, lane, slot);
+    }
+
+    /// Whether `msn` belongs to a message that was given up.
+    pub(super) fn is_given_up(&self, from: IpAddr, lane: Lane, msn: u32) -> bool {
+        let pair = self.given_up.get(&(from, lane));
+        pair.is_some_and(|pair| pair.entries.iter().any(|(carrier, _)| covers(carrier, msn)))
     }
 
     /// The message slot that `msn` on a queue pair belongs to.
@@ -125,18 +156,18 @@ impl Bindings {
     }
 
     /// Keeps an arrival whose request hasn't come; gives the octets of one that has waited longest and must go.
-    pub(super) fn keep_early(&mut self, from: IpAddr, lane: Lane, msn: u32, octets: u32) -> u32 {
+    pub(super) fn keep_early(&mut self, from: IpAddr, lane: Lane, msn: u32, octets: u32, now: Nanos) -> u32 {
         let early = self.early.entry(from).or_default();
         if let Some(last) = early.arrivals.back_mut()
-            && (last.0, last.1) == (lane, msn)
+            && (last.lane, last.msn) == (lane, msn)
         {
-            last.2 = last.2.saturating_add(octets);
+            last.octets = last.octets.saturating_add(octets);
             return 0;
         }
         let full = early.arrivals.len() >= EARLY_LIMIT;
         let gone = if full { early.arrivals.pop_front() } else { None };
-        early.arrivals.push_back((lane, msn, octets));
-        gone.map_or(0, |(_, _, octets)| octets)
+        early.arrivals.push_back(Arrival { lane, msn, octets, at: now });
+        gone.map_or(0, |arrival| arrival.octets)
     }
 
     /// Forgets what came early from an address without associations.
@@ -158,6 +189,21 @@ pub(super) fn is_before(number: u32, other: u32) -> bool {
 //= RDCC, Transport Bindings: 5a627df4
 fn covers(carrier: &Carrier, msn: u32) -> bool {
     distance(msn, carrier.first_msn) < u32::from(carrier.rdma_messages)
+}
+
+/// Whether a number is on another turn of the circle than those of a carrier.
+fn is_far(carrier: &Carrier, msn: u32) -> bool {
+    matches!(carrier.lane, Lane::QueuePair(_))
+        && distance(msn, carrier.first_msn).min(distance(carrier.first_msn, msn)) > EARLY_DISTANCE
+}
+
+fn take_out(lanes: &mut BTreeMap<(IpAddr, Lane), Posted>, from: IpAddr, lane: Lane, slot: u32) {
+    if let Some(pair) = lanes.get_mut(&(from, lane)) {
+        pair.entries.retain(|&(_, other)| other != slot);
+        if pair.entries.is_empty() {
+            lanes.remove(&(from, lane));
+        }
+    }
 }
 
 fn overlap(one: &Carrier, other: &Carrier) -> bool {
@@ -182,8 +228,8 @@ mod tests {
     #[test]
     fn a_range_covers_its_first_and_last_number_and_not_the_next() {
         let mut bindings = Bindings::default();
-        bindings.bind(FROM, binding(0x00ff_fffe, 4), 1);
-        bindings.bind(FROM, binding(2, 1), 2);
+        bindings.bind(FROM, binding(0x00ff_fffe, 4), 1, Nanos(0));
+        bindings.bind(FROM, binding(2, 1), 2, Nanos(0));
         let find = |msn| bindings.find(FROM, QP, msn);
         assert_eq!(find(0x00ff_fffd), None);
         assert_eq!([0x00ff_fffe, 0x00ff_ffff, 0, 1].map(find), [Some(1); 4]);
@@ -195,9 +241,9 @@ mod tests {
     #[test]
     fn a_late_request_takes_its_place_in_the_order() {
         let mut bindings = Bindings::default();
-        bindings.bind(FROM, binding(4, 4), 2);
-        bindings.bind(FROM, binding(0, 4), 1);
-        bindings.bind(FROM, binding(8, 4), 3);
+        bindings.bind(FROM, binding(4, 4), 2, Nanos(0));
+        bindings.bind(FROM, binding(0, 4), 1, Nanos(0));
+        bindings.bind(FROM, binding(8, 4), 3, Nanos(0));
         assert_eq!(bindings.order(FROM, QP).collect::<Vec<_>>(), [1, 2, 3]);
         bindings.unbind(FROM, QP, 2);
         assert_eq!(bindings.order(FROM, QP).collect::<Vec<_>>(), [1, 3]);
@@ -207,31 +253,59 @@ mod tests {
     fn data_that_overtakes_its_request_is_counted_when_that_comes() {
         let mut bindings = Bindings::default();
         for (msn, octets) in [(0, 1000), (0, 24), (1, 500)] {
-            assert_eq!(bindings.keep_early(FROM, QP, msn, octets), 0);
+            assert_eq!(bindings.keep_early(FROM, QP, msn, octets, Nanos(0)), 0);
         }
-        assert_eq!(bindings.bind(FROM, binding(0, 1), 1), 1024);
-        assert_eq!(bindings.bind(FROM, binding(1, 1), 2), 500);
-        assert_eq!(bindings.bind(FROM, binding(2, 1), 3), 0);
+        assert_eq!(bindings.bind(FROM, binding(0, 1), 1, Nanos(0)), 1024);
+        assert_eq!(bindings.bind(FROM, binding(1, 1), 2, Nanos(0)), 500);
+        assert_eq!(bindings.bind(FROM, binding(2, 1), 3, Nanos(0)), 0);
     }
 
     #[test]
     fn too_many_early_arrivals_push_out_the_oldest() {
         let mut bindings = Bindings::default();
         for msn in 0..256 {
-            assert_eq!(bindings.keep_early(FROM, QP, msn, 10 + msn), 0);
+            assert_eq!(bindings.keep_early(FROM, QP, msn, 10 + msn, Nanos(0)), 0);
         }
-        assert_eq!(bindings.keep_early(FROM, QP, 256, 1), 10);
-        assert_eq!(bindings.bind(FROM, binding(0, 257), 1), (1..256).map(|msn| 10 + msn).sum::<u64>() + 1);
+        assert_eq!(bindings.keep_early(FROM, QP, 256, 1, Nanos(0)), 10);
+        assert_eq!(
+            bindings.bind(FROM, binding(0, 257), 1, Nanos(0)),
+            (1..256).map(|msn| 10 + msn).sum::<u64>() + 1
+        );
     }
 
     #[test]
     fn a_new_range_supersedes_what_it_overlaps() {
         let mut bindings = Bindings::default();
-        bindings.bind(FROM, binding(0, 4), 1);
-        bindings.bind(FROM, binding(4, 4), 2);
-        bindings.bind(FROM, binding(8, 4), 3);
+        bindings.bind(FROM, binding(0, 4), 1, Nanos(0));
+        bindings.bind(FROM, binding(4, 4), 2, Nanos(0));
+        bindings.bind(FROM, binding(8, 4), 3, Nanos(0));
         assert_eq!(bindings.superseded(FROM, &binding(3, 2)), [1, 2]);
         assert!(bindings.superseded(FROM, &binding(12, 2)).is_empty());
         assert_eq!(bindings.superseded(FROM, &binding(5, 1)), [2]);
+    }
+
+    /// Ours: what was in flight when its message was given up, and what waited for too long, counts for nobody.
+    #[test]
+    fn early_arrivals_end_with_time_and_distance() {
+        let kept = |first_msn, at| {
+            let mut bindings = Bindings::default();
+            bindings.keep_early(FROM, QP, 100, 7, Nanos(5));
+            bindings.bind(FROM, binding(first_msn, 1), 1, at);
+            bindings.bind(FROM, binding(100, 1), 2, at)
+        };
+        assert_eq!(kept(101, Nanos(1_000_000_004)), 7);
+        assert_eq!(kept(101, Nanos(1_000_000_005)), 0);
+        assert_eq!([100 + (1 << 22), 101 + (1 << 22)].map(|first| kept(first, Nanos(9))), [7, 0]);
+    }
+
+    #[test]
+    fn numbers_of_a_message_that_was_given_up_are_known_until_it_is_let_go() {
+        let mut bindings = Bindings::default();
+        bindings.bind(FROM, binding(0, 4), 1, Nanos(0));
+        bindings.give_up(FROM, binding(0, 4), 1);
+        assert_eq!(bindings.find(FROM, QP, 1), None);
+        assert_eq!([3, 4].map(|msn| bindings.is_given_up(FROM, QP, msn)), [true, false]);
+        bindings.let_go(FROM, QP, 1);
+        assert!(!bindings.is_given_up(FROM, QP, 3));
     }
 }

@@ -37,7 +37,8 @@ pub struct ReceiverConfig {
     pub unscheduled_limit: Octets,
     /// J.
     pub start_jitter: Micros,
-    /// `N_cu`.
+    /// `N_cu` of a sender whose line rate is this link's; one of another line rate is told its part in proportion, so
+    /// that the default is twice the sender's own bandwidth-delay product.
     pub backlog_threshold: Octets,
     /// The Credit Unit; a grant is a multiple of it, or reaches the message's end.
     pub credit_unit: Octets,
@@ -60,7 +61,8 @@ pub struct ReceiverConfig {
     pub alpha: MbitPerSec,
     /// beta of the AIMD controller, in thousandths.
     pub beta_permille: u32,
-    /// The most credit that one association may hold; `None` is `G_s`, so that one sender alone can keep the link busy.
+    /// The most credit that one association may hold; `None` is 3/4 of `G_s`: with the default G that is 9/8 of the
+    /// bandwidth-delay product, so one sender alone can keep the link busy and none can keep everything from the others.
     pub association_credit: Option<Octets>,
     /// The loss of unscheduled data above which nobody may send any, in millionths.
     pub loss_threshold_ppm: u32,
@@ -72,7 +74,8 @@ pub struct ReceiverConfig {
     pub max_associations: usize,
     /// Pending messages of one association at most.
     pub max_pending_messages: usize,
-    /// After how long without traffic an association is removed.
+    /// After how long without traffic an association is removed. A message that holds nothing and that nothing is heard
+    /// of is given up after this time at the earliest and twice of it at the latest.
     pub idle_timeout: Nanos,
     /// The signals that count.
     pub hear: Hear,
@@ -89,7 +92,7 @@ pub struct ReceiverConfig {
 }
 
 impl ReceiverConfig {
-    //= RDCC, Operational Considerations: 3ece9df8 e66dcc37 11a2ad92 68a20b80 dab358a0 a7df5152
+    //= RDCC, Operational Considerations: 3ece9df8 e66dcc37 11a2ad92 68a20b80 a7df5152
     //= RDCC, Operational Considerations: 79d1cc08
     //= RDCC, Receiver Credit Budget: 4b855951
     /// The document's guidance for a link and its base round-trip time: G = 2 BDP, `G_u` = G/4, U = `G_u`/8, J = one
@@ -142,7 +145,8 @@ impl ReceiverConfig {
     /// The most credit that one association may hold.
     pub(super) fn association_cap(&self) -> u64 {
         let scheduled = self.budget.0.saturating_sub(self.unscheduled_budget.0);
-        self.association_credit.map_or(scheduled, |cap| cap.0.min(scheduled))
+        let default = (scheduled - scheduled / 4).max(self.credit_unit.0);
+        self.association_credit.map_or(default, |cap| cap.0).min(scheduled)
     }
 
     /// `R_min`: one Credit Unit per update interval, at least 1 Mbit/s.
@@ -163,6 +167,15 @@ impl ReceiverConfig {
                 unscheduled_budget: self.unscheduled_budget,
                 credit_unit: self.credit_unit,
             });
+        }
+        if self.unscheduled_limit > self.unscheduled_budget {
+            return Err(ConfigError::UnscheduledLimit {
+                unscheduled_limit: self.unscheduled_limit,
+                unscheduled_budget: self.unscheduled_budget,
+            });
+        }
+        if self.grant_lifetime == Micros(0) {
+            return Err(ConfigError::GrantLifetime);
         }
         if let Some(association_credit) = self.association_credit.filter(|&cap| cap < self.credit_unit) {
             return Err(ConfigError::AssociationCredit { association_credit, credit_unit: self.credit_unit });
@@ -195,6 +208,17 @@ pub enum ConfigError {
         /// The Credit Unit.
         credit_unit: Octets,
     },
+    /// No association could ever get U.
+    #[error("unscheduled_limit {unscheduled_limit} must be at most unscheduled_budget, {unscheduled_budget}")]
+    UnscheduledLimit {
+        /// U.
+        unscheduled_limit: Octets,
+        /// `G_u`.
+        unscheduled_budget: Octets,
+    },
+    /// Credit that is never usable.
+    #[error("grant_lifetime is 0; it must be at least 1 us")]
+    GrantLifetime,
     /// One association may not hold a single Credit Unit.
     #[error("association_credit {association_credit} must be at least one credit unit, {credit_unit}")]
     AssociationCredit {

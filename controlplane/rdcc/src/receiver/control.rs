@@ -10,8 +10,8 @@ use wire::rdcc::{
 };
 use wire::units::Nanos;
 
+use super::ended::Ended;
 use super::message::{Association, Flows};
-use super::parameters::Told;
 use super::rate::{Aimd, LEAST_SIGNAL};
 use super::{Receiver, ReceiverEvent, Timer};
 
@@ -23,10 +23,6 @@ impl Receiver {
     /// Takes the UDP payload of a datagram that came to the RDCC port from `from`. What isn't for a receiver, can't be
     /// decoded or is stale is ignored and counted.
     pub fn handle_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
-        if now < self.quiet_until {
-            self.stats.datagrams_ignored += 1;
-            return;
-        }
         let (header, message) = match wire::rdcc::decode(octets) {
             Ok(decoded) => decoded,
             Err(error) => {
@@ -73,9 +69,9 @@ impl Receiver {
         let known = self.by_id.get(&header.association_id).copied();
         let Some(index) = known.filter(|_| header.epoch == self.config.epoch) else {
             // RDCC, Credit Allocation, rule 4, and Error Handling and Recovery.
-            if let RdccMessage::CreditRequest(request) = message {
-                let error =
-                    ErrorMessage { reason: Reason::UNKNOWN_ASSOCIATION, message_id: request.message_id };
+            if matches!(message, RdccMessage::CreditRequest(_)) {
+                // It concerns the whole association.
+                let error = ErrorMessage { reason: Reason::UNKNOWN_ASSOCIATION, message_id: MessageId(0) };
                 self.send_outside(from, header.association_id, &RdccMessage::Error(error));
             } else {
                 self.stats.datagrams_ignored += 1;
@@ -137,7 +133,9 @@ impl Receiver {
                 break id;
             }
         };
-        let unscheduled_limit = self.wished_limit(0);
+        let relative_rate = (request.line_rate.0, self.config.link_rate.0);
+        let told = self.wished(0, relative_rate);
+        let unscheduled_limit = told.unscheduled_limit;
         self.promised_unscheduled += unscheduled_limit;
         let association = Association {
             id,
@@ -146,12 +144,11 @@ impl Receiver {
             from,
             nonce: request.sender_nonce,
             line_rate: self.in_payload(u64::from(request.line_rate.0)).max(1),
+            relative_rate,
             unscheduled_limit,
-            told: Told {
-                unscheduled_limit,
-                start_jitter: self.config.start_jitter,
-                backlog_threshold: self.config.backlog_threshold,
-            },
+            largest_limit: unscheduled_limit,
+            unscheduled: 0,
+            told,
             update: None,
             scheduled: 0,
             capped: BTreeSet::new(),
@@ -160,11 +157,12 @@ impl Receiver {
             last_traffic: now,
             flows: Flows::default(),
             messages: BTreeMap::new(),
-            completed: BTreeMap::new(),
+            ended: Ended::default(),
             given_up: BTreeMap::new(),
-            forgotten: 0,
             aimd: Aimd::default(),
             rate: 0,
+            holders: BTreeSet::new(),
+            allowed_rate: 0,
             active: 0,
             suggestion: None,
             window: (0, 0),
@@ -184,13 +182,14 @@ impl Receiver {
 
     //= RDCC, Association Establishment: 020c8cf4
     /// RDCC, Association Establishment: an association without traffic for the idle time is removed, and all of its
-    /// credit reclaimed.
+    /// credit reclaimed. One in use gives up the messages that it doesn't talk of any more.
     pub(super) fn remove_if_idle(&mut self, index: u32, now: Nanos) {
         let idle = self.config.idle_timeout;
         let Some(association) = self.association_mut(index) else { return };
         let until = association.last_traffic + idle;
         if now < until {
             self.timers.set(Timer::Idle(index), until);
+            self.abandon_silent(index, now);
             return;
         }
         let slots: Vec<u32> = association.messages.values().copied().collect();
@@ -212,6 +211,8 @@ impl Receiver {
                 self.bindings.forget_early(address);
             }
         }
+        // Its U may be what others wait for.
+        self.update_all(now);
     }
 
     //= RDCC, Credit Allocation: c2b49b43

@@ -9,9 +9,6 @@ use super::bindings::Lane;
 use super::rate::FULL;
 use super::{DataArrival, OpaqueArrival, Receiver, ReceiverEvent, Timer};
 
-/// Completed messages remembered per association.
-const REMEMBERED_MESSAGES: usize = 1024;
-
 impl Receiver {
     //= RDCC, Transport Bindings: 482988db
     /// Takes note of data that arrived. Each octet is to be counted once, however often the transport saw it.
@@ -43,8 +40,10 @@ impl Receiver {
                 association.flows.seen(source_port);
             }
             self.receive(slot, u64::from(octets), ce, now);
+        } else if self.bindings.is_given_up(from, lane, msn) {
+            self.stats.unmatched_octets += u64::from(octets);
         } else if self.by_address.contains_key(&from) {
-            let gone = self.bindings.keep_early(from, lane, msn, octets);
+            let gone = self.bindings.keep_early(from, lane, msn, octets, now);
             self.stats.unmatched_octets += u64::from(gone);
         } else {
             self.stats.unmatched_octets += u64::from(octets);
@@ -60,7 +59,8 @@ impl Receiver {
         let (index, id) = (message.association, message.id);
         let allowed = message.issued.max(message.announced).max(message.tolerated);
         let before = message.base();
-        let total = message.received + octets;
+        let total = message.received.saturating_add(octets);
+        message.heard_at = now;
         message.received = total.min(message.length);
         let mut excess = total.saturating_sub(allowed);
         if let Some(pool) = pool {
@@ -110,6 +110,7 @@ impl Receiver {
         if let Some(message) = self.inbound(granted)
             && message.live
             && !message.cancelled
+            && !message.barred
             && now >= message.granted_at + refresh_after
         {
             self.refresh_in_place(granted, now);
@@ -190,14 +191,9 @@ impl Receiver {
             (message.association, message.id, message.length, message.cancelled);
         self.remove(slot, now);
         let Some(association) = self.association_mut(index) else { return };
-        association.completed.insert(id, length);
-        if association.completed.len() > REMEMBERED_MESSAGES
-            && let Some((forgotten, _)) = association.completed.pop_first()
-        {
-            association.forgotten = association.forgotten.max(forgotten);
-        }
         let from = association.from;
         if !cancelled {
+            association.ended.complete(id, length);
             self.stats.messages_completed += 1;
             self.send_done(index, id, length);
             let (message, octets) = (MessageId(id), Octets(length));
@@ -236,6 +232,7 @@ impl Receiver {
         message.reserved = false;
         let lost = message.unscheduled;
         self.stats.unscheduled_expired += lost;
+        self.discharge_link(slot, lost, now);
         self.breaker.lost(lost, now);
         self.watch_breaker();
         self.recount(slot);
@@ -276,13 +273,10 @@ impl Receiver {
         let Some(association) = self.association_mut(message.association) else { return };
         association.messages.remove(&message.id);
         association.capped.remove(&slot);
-        let from = association.from.ip();
-        self.detach(from, message.carrier.lane, slot, now);
-    }
-
-    /// Removes a message from its queue pair; the next one there may be the first now.
-    pub(super) fn detach(&mut self, from: IpAddr, lane: Lane, slot: u32, now: Nanos) {
+        let (from, lane) = (association.from.ip(), message.carrier.lane);
+        self.bindings.let_go(from, lane, slot);
         self.bindings.unbind(from, lane, slot);
+        // The next one of its queue pair may be the first now.
         self.settle_lane(from, lane, now);
     }
 }

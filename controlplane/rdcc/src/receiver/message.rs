@@ -7,6 +7,7 @@ use wire::rdcc::{AssociationId, SequenceNumber};
 use wire::units::Nanos;
 
 use super::bindings::{Carrier, Lane};
+use super::ended::Ended;
 use super::parameters::{Told, Update};
 use super::rate::Aimd;
 use super::shares::Held;
@@ -49,6 +50,10 @@ pub(super) struct Inbound {
     pub(super) reserved: bool,
     /// The part of `G_u` taken now.
     pub(super) unscheduled: u64,
+    /// Until when the link is taken to be busy with them.
+    pub(super) charged_until: Nanos,
+    /// When its sender, or its data, was last heard of it.
+    pub(super) heard_at: Nanos,
     /// The largest Grant Limit ever issued. A reclaimed grant keeps it: any later grant, even a smaller one, would
     /// revive what the sender holds (rule 1 of Credit Requests and Grants).
     pub(super) issued: u64,
@@ -98,6 +103,8 @@ impl Inbound {
             announced: 0,
             reserved: false,
             unscheduled: 0,
+            charged_until: Nanos(0),
+            heard_at: now,
             issued: 0,
             live: false,
             scheduled: 0,
@@ -192,8 +199,14 @@ pub(super) struct Association {
     pub(super) nonce: u64,
     /// The sender's line rate in payload, Mbit/s.
     pub(super) line_rate: u64,
+    /// `N_cu` in relation to the configured one: the sender's line rate to that of our link.
+    pub(super) relative_rate: (u32, u32),
     /// U that counts for this association: while an update is under way, the larger of the old and the new one.
     pub(super) unscheduled_limit: u64,
+    /// The largest U that it was ever told: a request that was lost may come again long after U was lowered.
+    pub(super) largest_limit: u64,
+    /// The part of `G_u` that its messages take, at most `unscheduled_limit`.
+    pub(super) unscheduled: u64,
     /// What it was told last.
     pub(super) told: Told,
     pub(super) update: Option<Update>,
@@ -207,15 +220,17 @@ pub(super) struct Association {
     pub(super) flows: Flows,
     /// Pending messages: slot by Message ID.
     pub(super) messages: BTreeMap<u64, u32>,
-    /// Completed ones by Message ID, the newest: a repeated request is answered with `MSG_DONE` again.
-    pub(super) completed: BTreeMap<u64, u64>,
+    /// Those that have ended: a repeated request for a completed one is answered with `MSG_DONE` again.
+    pub(super) ended: Ended,
     /// Numbers of messages that were given up, by queue pair: up to where messages that come may reuse them.
     pub(super) given_up: BTreeMap<Lane, u32>,
-    /// The highest Message ID that fell out of `completed`.
-    pub(super) forgotten: u64,
     pub(super) aimd: Aimd,
     /// Sum of the Pacing Rates in force for it.
     pub(super) rate: u64,
+    /// Who holds them, the largest last.
+    pub(super) holders: BTreeSet<(u64, u32)>,
+    /// What that sum was last allowed to be.
+    pub(super) allowed_rate: u64,
     /// Its messages among those that share the link.
     pub(super) active: u64,
     /// The newest Suggested Rate of a `SENDER_STATUS`, in payload, and when it came.

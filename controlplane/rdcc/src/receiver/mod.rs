@@ -27,12 +27,14 @@ mod budget;
 mod config;
 mod control;
 mod data;
+mod ended;
 mod message;
 mod parameters;
 mod pool;
 mod rate;
 mod requests;
 mod shares;
+mod totals;
 
 pub use config::{
     ConfigError, DataArrival, Hear, OpaqueArrival, ReceiverConfig, ReceiverEvent, ReceiverStats,
@@ -72,6 +74,8 @@ enum Timer {
     Update(u32),
     /// End of the circuit breaker's window.
     Breaker,
+    /// Nothing that a predecessor allowed can come any more.
+    Quiet,
 }
 
 /// The receiver's machine: the budget of one access link and all associations under it.
@@ -90,8 +94,8 @@ pub struct Receiver {
     breaker: Breaker,
     /// The longest J that any sender was told.
     longest_jitter: Micros,
-    /// Until when nothing is heard, after a restart.
-    quiet_until: Nanos,
+    /// Whether credit that a predecessor gave may still be used: until then nothing is allowed to anybody.
+    quiet: bool,
     messages: Vec<Option<Inbound>>,
     /// Those of them that are pools.
     pools: u64,
@@ -142,7 +146,7 @@ impl Receiver {
             promised_unscheduled: 0,
             breaker: Breaker::new(config.loss_threshold_ppm, config.loss_interval),
             longest_jitter: config.start_jitter,
-            quiet_until: Nanos(0),
+            quiet: false,
             messages: Vec::new(),
             pools: 0,
             free_slots: Vec::new(),
@@ -164,9 +168,16 @@ impl Receiver {
     }
 
     //= RDCC, Association Establishment: d40442a1
-    /// A receiver that takes the place of one whose state was lost: senders may use credit of that one for a Grant
-    /// Lifetime and `2 * D_max` after its last grant, which this one can't know of, so until then it hears nothing.
-    /// `config.epoch` is the lost one's `previous` or, if that is unknown, `None` and the caller's care.
+    /// A receiver that takes the place of one whose state was lost: data that one allowed may come for a Grant Lifetime
+    /// and `2 * D_max` after its last grant, which this one can't know of, so until then it allows none. It answers all
+    /// the same: it admits associations, with U = 0, and takes requests, which wait. Silence could last longer than the
+    /// 255 ms of a sender's eight attempts (with the default parameters, at round trips above 21 ms), and that sender
+    /// would go on without RDCC.
+    ///
+    /// `previous` is the Epoch of the lost one, if it is known: `config.epoch` must be another. If it isn't known, a
+    /// random Epoch differs but for one case in 65,536; even then a sender's old Association ID, 32 random bits, isn't
+    /// known here, and `UNKNOWN_ASSOCIATION` makes it start anew. Where no receiver ran before, [`Receiver::new`] doesn't
+    /// wait. Unscheduled data that the lost one allowed comes within the same time where J is at most `2 * D_max`.
     ///
     /// # Errors
     /// [`ConfigError`] for a configuration that can't work, and [`ConfigError::Epoch`] for the previous Epoch.
@@ -180,8 +191,9 @@ impl Receiver {
             return Err(ConfigError::Epoch { epoch: config.epoch });
         }
         let mut receiver = Self::new(config, seed)?;
-        receiver.quiet_until =
-            now + receiver.config.grant_lifetime.nanos() + receiver.config.d_max + receiver.config.d_max;
+        let lifetime = receiver.config.grant_lifetime.nanos();
+        receiver.quiet = true;
+        receiver.timers.set(Timer::Quiet, now + lifetime + receiver.config.d_max + receiver.config.d_max);
         Ok(receiver)
     }
 
@@ -195,6 +207,10 @@ impl Receiver {
                 Timer::Idle(index) => self.remove_if_idle(index, now),
                 Timer::Update(index) => self.update_due(index, now),
                 Timer::Breaker => self.evaluate_breaker(now),
+                Timer::Quiet => {
+                    self.quiet = false;
+                    self.update_all(now);
+                }
             }
         }
         self.allocate(now);
@@ -250,9 +266,22 @@ impl Receiver {
             && weights == self.shares.weights()
             && promised == self.promised_unscheduled
             && promised <= self.config.unscheduled_budget.0
-            && self.associations.iter().flatten().all(|a| a.scheduled <= self.config.association_cap())
+            && self.associations.iter().flatten().all(|a| self.audit_association(a))
             && scheduled == self.associations.iter().flatten().map(|a| a.scheduled).sum::<u64>()
             && self.stats().invariant_violations == 0
+    }
+
+    /// What one association has, against what it may have; a rate of 1 Mbit/s is the least a message can be paced at.
+    fn audit_association(&self, association: &Association) -> bool {
+        let messages = || association.messages.values().filter_map(|&slot| self.inbound(slot));
+        let unscheduled: u64 = messages().map(|message| message.unscheduled).sum();
+        let (rate, holders) = (association.rate, association.holders.len() as u64);
+        association.scheduled <= self.config.association_cap()
+            && unscheduled == association.unscheduled
+            && unscheduled <= association.unscheduled_limit
+            && rate == messages().map(|message| message.rate).sum::<u64>()
+            && rate == association.holders.iter().map(|&(rate, _)| rate).sum::<u64>()
+            && rate <= association.allowed_rate.max(holders)
     }
 
     fn inbound(&self, slot: u32) -> Option<&Inbound> {

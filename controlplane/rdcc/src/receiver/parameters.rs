@@ -36,7 +36,7 @@ pub struct Parameters {
     pub unscheduled_limit: Octets,
     /// J.
     pub start_jitter: Micros,
-    /// `N_cu`.
+    /// `N_cu`, as [`super::ReceiverConfig::backlog_threshold`].
     pub backlog_threshold: Octets,
 }
 
@@ -70,31 +70,42 @@ impl Receiver {
 
     //= RDCC, Unscheduled Transmission: 95d6b5a9
     /// U for an association that is accounted for with `held`: the configured one if the sum of all stays within `G_u`,
-    /// else what it has; 0 while the circuit breaker is open.
+    /// else what it has; 0 while the circuit breaker is open, and while a predecessor's data may still come.
     pub(super) fn wished_limit(&self, held: u64) -> u64 {
         let wished = self.config.unscheduled_limit.0.min(u64::from(u32::MAX));
         let others = self.promised_unscheduled - held;
         match wished {
-            _ if self.breaker.is_open() => 0,
+            _ if self.quiet || self.breaker.is_open() => 0,
             _ if wished <= self.config.unscheduled_budget.0.saturating_sub(others) => wished,
             _ => held.min(wished),
+        }
+    }
+
+    //= RDCC, Operational Considerations: dab358a0
+    /// What an association that is accounted for with `held` should know.
+    pub(super) fn wished(&self, held: u64, (line, link): (u32, u32)) -> Told {
+        // The guidance is for the sender's own bandwidth-delay product.
+        let threshold =
+            u128::from(self.config.backlog_threshold.0) * u128::from(line) / u128::from(link.max(1));
+        Told {
+            unscheduled_limit: self.wished_limit(held),
+            start_jitter: self.config.start_jitter,
+            backlog_threshold: Octets(u64::try_from(threshold).unwrap_or(u64::MAX).max(1)),
         }
     }
 
     //= RDCC, Association Establishment: 71262ccb 2632e266
     fn update_parameters(&mut self, index: u32, now: Nanos) {
         let Some(association) = self.association_mut(index).filter(|a| a.update.is_none()) else { return };
-        let (before, held) = (association.told, association.unscheduled_limit);
-        let told = Told {
-            unscheduled_limit: self.wished_limit(held),
-            start_jitter: self.config.start_jitter,
-            backlog_threshold: self.config.backlog_threshold,
-        };
+        let (before, held, rate) =
+            (association.told, association.unscheduled_limit, association.relative_rate);
+        let told = self.wished(held, rate);
         if told == before {
             return;
         }
         let Some(association) = self.association_mut(index) else { return };
         association.told = told;
+        association.largest_limit = association.largest_limit.max(told.unscheduled_limit);
         association.update = Some(Update { attempts: 0, acknowledged: false });
         self.account_limit(index, held.max(told.unscheduled_limit));
         self.send_update(index, now);
@@ -127,13 +138,20 @@ impl Receiver {
 
     //= RDCC, Association Establishment: 968dae47
     pub(super) fn update_due(&mut self, index: u32, now: Nanos) {
+        let again = now + self.config.d_max;
         let Some(association) = self.association_mut(index) else { return };
         match association.update {
             None => {}
             Some(Update { acknowledged: false, .. }) => self.send_update(index, now),
             Some(Update { acknowledged: true, .. }) => {
+                let (limit, announced) = (association.told.unscheduled_limit, association.unscheduled);
+                if announced > limit {
+                    // Octets under the old U are still to come; nobody else is promised their place.
+                    self.account_limit(index, announced);
+                    self.timers.set(Timer::Update(index), again);
+                    return;
+                }
                 association.update = None;
-                let limit = association.told.unscheduled_limit;
                 self.account_limit(index, limit);
                 // What others hold less may be what another one waits for; and this one may be out of date again.
                 self.update_all(now);

@@ -120,9 +120,9 @@ impl Receiver {
             return;
         };
         let members = association.messages.values().filter_map(|&member| self.inbound(member));
-        let (mut needed, mut weight, mut class, mut deadline) = (0, 0, 7, Nanos::MAX);
+        let (mut needed, mut weight, mut class, mut deadline) = (0u64, 0, 7, Nanos::MAX);
         for member in members.filter(|member| member.pooled && member.pool_need() > 0) {
-            needed += member.pool_need();
+            needed = needed.saturating_add(member.pool_need());
             weight += member.weight;
             class = class.min(member.class);
             deadline = deadline.min(member.deadline);
@@ -131,7 +131,7 @@ impl Receiver {
         self.unready(slot);
         self.reweigh(slot, weight.max(1));
         if let Some(pool) = self.inbound_mut(slot) {
-            pool.length = pool.received + needed;
+            pool.length = pool.received.saturating_add(needed);
             (pool.class, pool.deadline) = (class, deadline);
         }
         self.settle(slot, now);

@@ -7,6 +7,7 @@ use wire::rdcc::{
 use wire::units::{Micros, Nanos};
 
 use super::bindings::Carrier;
+use super::ended::Fate;
 use super::message::Inbound;
 use super::pool::POOL_ID;
 use super::{Receiver, ReceiverEvent, Timer};
@@ -24,29 +25,31 @@ impl Receiver {
             self.stats.datagrams_ignored += 1;
             return;
         }
-        // RDCC, Sender Message State Machine: a request for a completed message is answered with MSG_DONE again.
-        let completed = association.completed.get(&id).copied();
-        let completed =
-            completed.or_else(|| (id <= association.forgotten).then_some(request.message_length.0));
-        if let Some(length) = completed {
-            self.send_done(index, id, length);
-            return;
-        }
         let known = association.messages.get(&id).copied();
+        let fate = association.ended.fate(id);
         let pool = association.messages.contains_key(&POOL_ID);
         let pending = association.messages.len() - usize::from(pool);
-        let limit = association.unscheduled_limit;
+        let limit = association.largest_limit;
+        if known.is_none() && fate != Fate::Open {
+            // RDCC, Sender Message State Machine: a request for a completed message is answered with MSG_DONE again.
+            match fate {
+                Fate::Completed(length) => {
+                    self.send_done(index, id, length.unwrap_or(request.message_length.0));
+                }
+                _ => self.refuse(index, id, Reason::APPLICATION_ABORT),
+            }
+            return;
+        }
         let Some(carrier) = self.carrier(request) else {
             self.refuse(index, id, Reason::UNSUPPORTED_BINDING);
             return;
         };
-        // More than U announced: nothing was promised for it. Ours: the message is refused.
-        if request.unscheduled_sent.0 > limit || request.unscheduled_sent.0 > request.message_length.0 {
-            self.refuse(index, id, Reason::MESSAGE_TOO_LARGE);
-            return;
-        }
         if let Some(slot) = known {
             self.repeated_request(slot, request, carrier, now);
+        } else if request.unscheduled_sent.0 > limit || request.unscheduled_sent > request.message_length {
+            // More than any U of this association announced: nothing was ever promised for it. Ours: the message is
+            // refused. One that keeps to a U of before is an honest sender's whose first request got lost.
+            self.refuse(index, id, Reason::MESSAGE_TOO_LARGE);
         } else if pending < maximum {
             self.new_request(index, request, carrier, now);
         } else {
@@ -65,11 +68,15 @@ impl Receiver {
             }
         }
         let id = request.message_id.0;
-        let Some(from) = self.association_mut(index).map(|association| association.from.ip()) else { return };
+        let free = self.budget.free_unscheduled();
+        let Some(association) = self.association_mut(index) else { return };
+        let from = association.from.ip();
         let announced = request.unscheduled_sent.0;
         // The sum of U is within G_u, so this holds for every sender that keeps to one outstanding message; what a
-        // misbehaving one sends beyond it is not promised anything.
-        let reserved = announced > 0 && announced <= self.budget.free_unscheduled();
+        // misbehaving one sends beyond its own U is not promised anything, and takes nothing from the others. Neither
+        // does a request that comes after U was lowered: its data has come, or comes again.
+        let own = association.unscheduled_limit - association.unscheduled;
+        let reserved = announced > 0 && announced <= own.min(free);
         let slot = self.place(Inbound {
             class: request.class.value(),
             weight: request.weight.value().into(),
@@ -87,20 +94,29 @@ impl Receiver {
             let release = self.longest_jitter.nanos() + self.config.grant_lifetime.nanos();
             let release = now + release + self.config.d_max + self.config.d_max;
             self.timers.set(Timer::Reservation(slot), release);
-            // Unscheduled data takes its time on the link too: credit leaves room for it.
-            self.credit_clock = self.credit_clock.max(now) + self.link_time(announced);
+            self.charge_link(slot, announced, now);
         }
         if !self.reuses_numbers(index, &carrier) {
             self.join_pool(slot, now);
         }
         self.recount(slot);
-        let early = self.bindings.bind(from, carrier, slot);
-        self.settle_lane(from, carrier.lane, now);
-        if early > 0 {
-            self.receive(slot, early, false, now);
-        }
+        self.bind(slot, from, carrier, now);
         if self.inbound(slot).is_some_and(|message| message.pooled) {
             self.pool_request(index, false, now);
+        }
+    }
+
+    /// Takes arrivals under a message's numbers for its own from now on. What came before its request can only be what
+    /// it sent unscheduled, or under a pool's credit: octets beyond that were another's.
+    fn bind(&mut self, slot: u32, from: core::net::IpAddr, carrier: Carrier, now: Nanos) {
+        let early = self.bindings.bind(from, carrier, slot, now);
+        self.settle_lane(from, carrier.lane, now);
+        let Some(message) = self.inbound(slot).filter(|_| early > 0) else { return };
+        let most = if self.config.pool_grants { message.length } else { message.announced };
+        let own = early.min(most.saturating_sub(message.received));
+        self.stats.unmatched_octets += early - own;
+        if own > 0 {
+            self.receive(slot, own, false, now);
         }
     }
 
@@ -108,8 +124,9 @@ impl Receiver {
     /// waits for `MSG_DONE`.
     fn repeated_request(&mut self, slot: u32, request: &CreditRequest, carrier: Carrier, now: Nanos) {
         let Some(message) = self.inbound_mut(slot).filter(|message| !message.cancelled) else { return };
-        let (index, before) = (message.association, message.carrier);
+        let (index, before, reserved) = (message.association, message.carrier, message.unscheduled);
         let announced = request.unscheduled_sent.0;
+        message.heard_at = now;
         // A conversion only lowers what was announced; the reservation shrinks to what was really sent.
         // Credit counts from its end, so it stands once there was any: lowered then, it would make that credit larger.
         if message.issued == 0 {
@@ -118,15 +135,16 @@ impl Receiver {
         message.wants = message.announced < message.length;
         message.deadline = message.deadline.min(deadline(request.deadline, now));
         message.carrier = carrier;
-        let live = message.live;
+        // RDCC, Error Handling and Recovery: nothing more for a sender that went beyond its credit, not even time.
+        let live = message.live && !message.barred;
         self.recount(slot);
+        let freed = reserved - self.inbound(slot).map_or(0, |message| message.unscheduled);
+        self.discharge_link(slot, freed, now);
         let Some(from) = self.association_mut(index).map(|association| association.from.ip()) else { return };
         if carrier != before {
             self.bindings.unbind(from, before.lane, slot);
-            let early = self.bindings.bind(from, carrier, slot);
-            if early > 0 {
-                self.receive(slot, early, false, now);
-            }
+            self.settle_lane(from, before.lane, now);
+            self.bind(slot, from, carrier, now);
         }
         let pooled = self.inbound(slot).is_some_and(|message| message.pooled);
         if pooled {
@@ -186,15 +204,38 @@ impl Receiver {
         message.cancelled = true;
         message.wants = false;
         let (index, id, carrier) = (message.association, message.id, message.carrier);
-        let lane = carrier.lane;
+        let reserved = message.unscheduled;
+        self.discharge_link(slot, reserved, now);
         self.note_given_up(index, &carrier);
         self.timers.set(Timer::Cancelled(slot), reclaim);
         self.settle(slot, now);
         self.settle_pool(index, now);
-        let Some(from) = self.association_mut(index).map(|association| association.from) else { return };
+        let Some(association) = self.association_mut(index) else { return };
+        association.ended.abort(id);
+        let from = association.from;
         // Another message may take over its sequence numbers, so arrivals must not be taken for it any more.
-        self.detach(from.ip(), lane, slot, now);
+        self.bindings.give_up(from.ip(), carrier, slot);
+        self.settle_lane(from.ip(), carrier.lane, now);
         self.events.push_back(ReceiverEvent::MessageCancelled { from, message: MessageId(id) });
+    }
+
+    /// Ours: gives up the messages of an association that nothing was heard of for the idle time although it is in use,
+    /// and that hold nothing. Their `CANCEL` got lost, or their application has paused them for too long; the sender is
+    /// told, and told again if it asks. Otherwise so many lost `CANCEL`s would fill the association for ever.
+    pub(super) fn abandon_silent(&mut self, index: u32, now: Nanos) {
+        let idle = self.config.idle_timeout;
+        let Some(association) = self.association_mut(index) else { return };
+        let slots: Vec<u32> = association.messages.values().copied().collect();
+        for slot in slots {
+            let silent = self.inbound(slot).filter(|message| {
+                let holds = message.live || message.reserved || message.pool || message.cancelled;
+                !holds && now >= message.heard_at + idle
+            });
+            let Some(id) = silent.map(|message| message.id) else { continue };
+            let cancel = Cancel { message_id: MessageId(id), reason: Reason::APPLICATION_ABORT };
+            self.send(index, Flags::NONE, &RdccMessage::Cancel(cancel));
+            self.abandon(slot, now);
+        }
     }
 
     /// RDCC, Sender Backlog Indication and Suggested Rates.

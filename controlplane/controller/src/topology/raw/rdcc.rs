@@ -39,7 +39,7 @@ mapping! {
             alpha: Located<Rate>;
             /// beta, the part that a rate falls by at congestion; default: 50%.
             beta: Located<Fraction>;
-            /// The most credit that one sender may hold; default: G - `G_u`.
+            /// The most credit that one sender may hold; default: 3/4 of G - `G_u`.
             association_credit: Located<Size>;
             /// Senders that a receiver admits; default: 4096.
             max_associations: Located<Int<1, 1_000_000>>;
