@@ -159,37 +159,52 @@ fn later(now: Nanos, pause: Nanos) -> Nanos {
     Nanos(now.0.saturating_add(pause.0))
 }
 
+/// How often a piece of the content in force has to be seen in a row until it counts.
+const PIECE_SIGHTINGS: u32 = 10;
+
 /// Decides when a file that is being watched has changed. A file that is written in place is seen in pieces, and a
-/// piece can be a valid topology: only what has been seen twice in a row is taken.
-#[derive(Clone, Debug, Default)]
-pub struct Settled {
-    taken: Vec<u8>,
-    seen: Option<Vec<u8>>,
+/// piece can be a valid topology: only what has been seen twice in a row is taken, and what is the beginning of the content in
+/// force, as an interrupted copy leaves it, only after ten times. Who writes in place and pauses for longer than that
+/// has the piece taken; a file that is replaced atomically never is one. `E`: why a file can't be read, which settles likewise.
+#[derive(Clone, Debug)]
+pub struct Settled<E> {
+    taken: Result<Vec<u8>, E>,
+    /// The last content in force, also while the file can't be read.
+    known: Vec<u8>,
+    seen: Option<Result<Vec<u8>, E>>,
+    sightings: u32,
 }
 
-impl Settled {
+impl<E: PartialEq> Settled<E> {
     /// The content in force.
     pub fn new(content: Vec<u8>) -> Self {
-        Self { taken: content, seen: None }
+        Self { known: content.clone(), taken: Ok(content), seen: None, sightings: 0 }
     }
 
-    /// Takes what the file holds now; `None` if it can't be read (it may be replaced at this moment). Gives the new
-    /// content once it has settled.
-    pub fn see(&mut self, content: Option<Vec<u8>>) -> Option<&[u8]> {
-        let Some(content) = content else {
-            self.seen = None;
-            return None;
-        };
-        if content == self.taken {
+    /// Takes what the file holds now, or why it can't be read (it may be replaced at this moment). Gives what is new about it once it has
+    /// settled.
+    pub fn see(&mut self, found: Result<Vec<u8>, E>) -> Option<&Result<Vec<u8>, E>> {
+        if found == self.taken {
             self.seen = None;
             return None;
         }
-        if self.seen.as_ref() != Some(&content) {
-            self.seen = Some(content);
+        if self.seen.as_ref() != Some(&found) {
+            self.seen = Some(found);
+            self.sightings = 1;
+            return None;
+        }
+        self.sightings += 1;
+        let piece = found
+            .as_ref()
+            .is_ok_and(|content| content.len() < self.known.len() && self.known.starts_with(content));
+        if self.sightings < if piece { PIECE_SIGHTINGS } else { 2 } {
             return None;
         }
         self.seen = None;
-        self.taken = content;
+        if let Ok(content) = &found {
+            self.known.clone_from(content);
+        }
+        self.taken = found;
         Some(&self.taken)
     }
 }
@@ -283,22 +298,58 @@ mod tests {
         assert_eq!(keeper.poll_timeout(), Some(Nanos(u64::MAX)));
     }
 
+    type File = Settled<&'static str>;
+
+    #[expect(clippy::unnecessary_wraps, reason = "as a look at the file gives it")]
+    fn content(text: &str) -> Result<Vec<u8>, &'static str> {
+        Ok(text.as_bytes().to_vec())
+    }
+
     #[test]
     fn a_file_counts_as_changed_when_it_has_settled() {
-        let mut file = Settled::new(b"one".to_vec());
-        let mut see = |content: &[u8]| file.see(Some(content.to_vec())).map(<[u8]>::to_vec);
-        assert_eq!(see(b"one"), None);
+        let mut file = File::new(b"one".to_vec());
+        let mut see = |text: &str| file.see(content(text)).cloned();
+        assert_eq!(see("one"), None);
         // Truncated, then written in two pieces.
-        assert_eq!(see(b""), None);
-        assert_eq!(see(b"tw"), None);
-        assert_eq!(see(b"two"), None);
-        assert_eq!(see(b"two"), Some(b"two".to_vec()));
-        assert_eq!(see(b"two"), None, "taken once");
+        assert_eq!(see(""), None);
+        assert_eq!(see("tw"), None);
+        assert_eq!(see("two"), None);
+        assert_eq!(see("two"), Some(content("two")));
+        assert_eq!(see("two"), None, "taken once");
         // Replaced atomically, and put back before it has settled.
-        assert_eq!(see(b"three"), None);
-        assert_eq!(see(b"two"), None);
-        assert_eq!(file.see(None), None, "between unlink and rename");
-        assert_eq!(file.see(Some(b"three".to_vec())), None);
-        assert!(file.see(Some(b"three".to_vec())).is_some());
+        assert_eq!(see("three"), None);
+        assert_eq!(see("two"), None);
+        assert_eq!(file.see(Err("gone")), None, "between unlink and rename");
+        assert_eq!(file.see(content("three")), None);
+        assert!(file.see(content("three")).is_some());
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_told_once_and_is_new_when_it_comes_back() {
+        let mut file = File::new(b"one".to_vec());
+        assert_eq!(file.see(Err("gone")), None);
+        assert_eq!(file.see(Err("gone")), Some(&Err("gone")));
+        assert_eq!(file.see(Err("gone")), None, "told once");
+        assert_eq!(file.see(content("one")), None);
+        assert_eq!(
+            file.see(content("one")),
+            Some(&content("one")),
+            "the same as before, but it is there again"
+        );
+    }
+
+    #[test]
+    fn a_piece_of_the_content_in_force_counts_only_when_it_stays() {
+        let mut file = File::new(b"one two".to_vec());
+        for piece in ["", "one"] {
+            for _ in 1..PIECE_SIGHTINGS {
+                assert_eq!(file.see(content(piece)), None, "{piece}");
+            }
+            assert_eq!(file.see(content("one two")), None, "the writer has gone on");
+        }
+        for _ in 1..PIECE_SIGHTINGS {
+            assert_eq!(file.see(content("one")), None);
+        }
+        assert_eq!(file.see(content("one")), Some(&content("one")), "it is meant");
     }
 }

@@ -11,6 +11,7 @@ pub mod client;
 pub mod describe;
 pub mod desired;
 pub mod diff;
+pub mod files;
 pub mod keeper;
 pub mod machine;
 pub mod marking;

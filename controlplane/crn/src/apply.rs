@@ -9,6 +9,7 @@ use controller::pipeline::Pipeline;
 use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::units::Nanos;
 
 use crate::bmv2_queues;
@@ -54,8 +55,8 @@ pub fn run(args: &Args) -> Result<()> {
     if args.dry_run {
         return plan::show(&args.selection, args.json, false);
     }
-    let site = args.selection.site()?;
-    plan::desired_of(&site.topology, &site.pipelines)?;
+    let site = args.selection.site(args.json)?;
+    plan::desired_of(&site.topology, &site.pipelines, args.json)?;
     let mut controller =
         Controller::new(site.pipelines.clone(), &site.topology, args.election.election_id.into())
             .into_diagnostic()?;
@@ -64,19 +65,62 @@ pub fn run(args: &Args) -> Result<()> {
         controller.all_or_nothing();
     }
     let (results, queues) = switches::runtime()?.block_on(async {
-        let results = apply(args, &mut controller, &site.reached).await;
-        let ready = |name: &str| matches!(results.get(name), Some(Came::Ready { .. }));
+        let mut stop = Stop::new()?;
+        let results = apply(args, &mut controller, &site.reached, &mut stop).await;
+        let ready = |name: &str| matches!(results.get(name), Some(Came::Ready { .. })) && !stop.asked;
         let queues = bmv2_queues::set(&site.topology, ready, args.selection.timeout()).await;
-        (results, queues)
-    });
+        Ok::<_, miette::Report>((results, queues))
+    })?;
     let written = report(args, &site, &controller, &results);
     bmv2_queues::report(&queues, args.json).and(written)
+}
+
+/// Ctrl-C and requests to terminate: they end what is under way, and it is said what it came to.
+struct Stop {
+    interrupt: Signal,
+    terminate: Signal,
+    /// One has come.
+    asked: bool,
+}
+
+impl Stop {
+    fn new() -> Result<Self> {
+        let of = |kind| signal(kind).into_diagnostic();
+        let (interrupt, terminate) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, asked: false })
+    }
+
+    /// Waits for the next one.
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        self.asked = true;
+    }
+
+    /// Settles, or ends what is under way when it is asked to.
+    async fn settle(
+        &mut self,
+        controller: &mut Controller,
+        clients: &mut BTreeMap<String, GrpcClient>,
+        now: impl Fn() -> Nanos,
+    ) {
+        let stopped = tokio::select! {
+            () = settle(controller, clients, &now) => false,
+            () = self.asked() => true,
+        };
+        if stopped {
+            controller.interrupt("interrupted", now());
+        }
+    }
 }
 
 async fn apply(
     args: &Args,
     controller: &mut Controller,
     reached: &BTreeMap<String, Reached>,
+    stop: &mut Stop,
 ) -> BTreeMap<String, Came> {
     let timeout = args.selection.timeout();
     let client = |(name, reached): (&String, &Reached)| (name.clone(), reached.client(timeout));
@@ -87,25 +131,33 @@ async fn apply(
     let mut pause = PAUSE;
     controller.start(now());
     for attempt in 1..=ATTEMPTS {
-        settle(controller, &mut clients, now).await;
+        stop.settle(controller, &mut clients, now).await;
         collect(controller, &mut results);
-        // Half written is the one state to get out of: the next attempt reads what is there and completes it.
+        // Half written is the one state to get out of: the next attempt reads what is there and completes it. What the switch
+        // refuses it would refuse again.
         let halfway = |name: &String| {
             let failure = controller.failure(name);
-            failure.is_some_and(|failure| matches!(failure.remains, Remains::Unknown { .. }))
+            failure.is_some_and(|failure| {
+                matches!(failure.remains, Remains::Unknown { .. })
+                    && !matches!(failure.error, RequestError::Updates { .. })
+            })
         };
         let again: Vec<String> = reached.keys().filter(|name| halfway(name)).cloned().collect();
-        if again.is_empty() || attempt == ATTEMPTS {
+        if again.is_empty() || attempt == ATTEMPTS || stop.asked {
             break;
         }
-        tokio::time::sleep(pause).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.asked() => break,
+        }
         pause *= 2;
         for name in &again {
             controller.start_one(name, now());
         }
     }
+    // Also when it was interrupted: a second signal ends that too.
     if args.all_or_nothing && controller.take_back() {
-        settle(controller, &mut clients, now).await;
+        stop.settle(controller, &mut clients, now).await;
         collect(controller, &mut results);
     }
     results
@@ -157,8 +209,11 @@ fn report(args: &Args, site: &Site, controller: &Controller, results: &BTreeMap<
                 }
             }
             Some(Came::Backup) => {
-                let said = "another controller is primary; nothing was changed";
-                list.push(json!({ "switch": name, "outcome": "backup", "error": said }));
+                let left = controller.left(name);
+                let remains = left.unwrap_or(&Remains::Untouched).to_string();
+                let outcome = left.map_or("backup", outcome);
+                let said = format!("another controller is primary; {remains}");
+                list.push(json!({ "switch": name, "outcome": outcome, "error": said, "remains": remains }));
                 complain!("error: {head}{said}");
                 complain!(
                     "  help: change the file that controller watches, stop it, or give a higher --election-id than its own"
@@ -215,14 +270,18 @@ fn failed(
         .iter()
         .map(|(change, reason)| json!({ "change": plan::change_json(topology, pipeline, change), "reason": reason.to_string() }))
         .collect();
-    let outcome = match failure.remains {
+    json!({
+        "switch": name, "outcome": outcome(&failure.remains), "doing": failure.state.to_string(), "error": failure.error.to_string(),
+        "remains": failure.remains.to_string(), "refused": refused,
+    })
+}
+
+/// What remains, in a word for programs.
+fn outcome(remains: &Remains) -> &'static str {
+    match remains {
         Remains::Untouched => "untouched",
         Remains::RolledBack { .. } => "rolled back",
         Remains::ProgramOnly => "program only",
-        Remains::Unknown { .. } | Remains::Partly { .. } => "incomplete",
-    };
-    json!({
-        "switch": name, "outcome": outcome, "doing": failure.state.to_string(), "error": failure.error.to_string(),
-        "remains": failure.remains.to_string(), "refused": refused,
-    })
+        Remains::CopiesDeleted { .. } | Remains::Unknown { .. } | Remains::Partly { .. } => "incomplete",
+    }
 }

@@ -1,8 +1,10 @@
 //! `crn controller`: stays, and keeps the switches as the file says.
 
 mod collector;
+mod file;
 mod http;
 mod metrics;
+mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -11,19 +13,21 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use controller::client::{Event, GrpcClient};
-use controller::keeper::{Keeper, Rhythm, Settled};
+use controller::keeper::{Keeper, Rhythm};
 use controller::machine::{Controller, ControllerEvent, State, next_event, pump};
-use controller::topology::{self, Topology, TopologyErrors};
+use controller::topology::{self, Problem, Topology, TopologyErrors};
 use miette::{IntoDiagnostic as _, Result};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 use wire::units::Nanos;
 
-use crate::output::complain_as_is;
-use crate::switches::{self, Election, Reached, Selection, Site};
+use crate::switches::{self, Election, Reached, Refused, Selection, Site};
 use crate::{bmv2_queues, output, plan};
 use collector::Collecting;
+use file::News;
 use metrics::Metrics;
+use refusal::{Form, Refusal};
 
 /// Arguments of `crn controller`.
 #[derive(clap::Args)]
@@ -36,10 +40,10 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<SocketAddr>,
     /// Milliseconds between two looks at the file
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(10..=60_000))]
+    #[arg(long, default_value_t = 500, allow_negative_numbers = true, value_parser = switches::whole::<10, 60_000>)]
     poll: u64,
     /// Seconds between two looks at what a switch holds
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    #[arg(long, default_value_t = 30, allow_negative_numbers = true, value_parser = switches::whole::<1, 86_400>)]
     check: u64,
     /// How logs are written to standard error
     #[arg(long, value_enum, default_value = "text")]
@@ -54,13 +58,22 @@ enum LogFormat {
     Json,
 }
 
+impl LogFormat {
+    fn form(self) -> Form {
+        match self {
+            Self::Text => Form::Text,
+            Self::Json => Form::Fields,
+        }
+    }
+}
+
 /// How every switch is, for /healthz.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
     /// State of each switch, and what is wrong with it.
     switches: BTreeMap<String, (String, Option<String>)>,
     /// Why the file that is there now isn't in force.
-    refused: Option<String>,
+    refused: Option<Refusal>,
 }
 
 impl Health {
@@ -81,8 +94,12 @@ impl Health {
                 (name.clone(), serde_json::json!({ "state": state, "problem": problem }))
             })
             .collect();
-        serde_json::json!({ "ok": self.good(), "switches": switches, "file_refused": self.refused })
-            .to_string()
+        serde_json::json!({
+            "ok": self.good(), "switches": switches,
+            "file_refused": self.refused.as_ref().map(|refusal| &refusal.reason),
+            "file_problems": self.refused.iter().flat_map(|refusal| &refusal.problems).collect::<Vec<_>>(),
+        })
+        .to_string()
     }
 }
 
@@ -92,15 +109,50 @@ pub type SharedHealth = Arc<Mutex<Health>>;
 /// Runs the command; comes back on an interrupt.
 pub fn run(args: &Args) -> Result<()> {
     logs(args.log);
-    let content = std::fs::read(&args.selection.topology).ok();
-    let Site { topology, pipelines, reached } = args.selection.site()?;
-    plan::desired_of(&topology, &pipelines)?;
+    let form = args.log.form();
+    match (stay(args, form), form) {
+        (Err(report), Form::Fields) if !output::was_said(&report) => {
+            error!("{report}");
+            Err(output::said())
+        }
+        (result, _) => result,
+    }
+}
+
+/// The topology that is there at the start, and its file's content.
+fn begin(args: &Args, form: Form) -> Result<(Vec<u8>, Site)> {
+    let path = &args.selection.topology;
+    let name = path.display().to_string();
+    let refused = |errors: TopologyErrors| {
+        form.errors(&errors);
+        output::said()
+    };
+    let content = topology::read_octets(path).map_err(refused)?;
+    let topology = topology::parse_octets(&name, &content).map_err(refused)?;
+    form.problems(&name, &topology.warnings);
+    let site = args.selection.site_of(topology).and_then(|site| {
+        plan::fitting(&site.topology, &site.pipelines).map_err(Refused::File)?;
+        Ok(site)
+    });
+    match site {
+        Ok(site) => Ok((content, site)),
+        Err(Refused::Usage(report)) => Err(report),
+        Err(Refused::File(problems)) => {
+            form.problems(&name, &problems);
+            Err(output::said())
+        }
+    }
+}
+
+fn stay(args: &Args, form: Form) -> Result<()> {
+    let (content, Site { topology, pipelines, reached }) = begin(args, form)?;
     let mut controller =
         Controller::new(pipelines, &topology, args.election.election_id.into()).into_diagnostic()?;
     controller.retain(|name| reached.contains_key(name));
     let rhythm = Rhythm { check: Nanos(args.check.saturating_mul(1_000_000_000)), ..Rhythm::default() };
     let keeper = Keeper::new(controller, rhythm);
-    switches::runtime()?.block_on(async {
+    let runtime = switches::runtime()?;
+    let ended = runtime.block_on(async {
         let health = SharedHealth::default();
         let metrics = Arc::new(Metrics::new());
         if let Some(address) = args.listen {
@@ -111,10 +163,17 @@ pub fn run(args: &Args) -> Result<()> {
             let answer = move |request: &_| http::answer(request, &metrics, &health);
             tokio::spawn(crate::http::serve(listener, answer));
         }
-        let file = Settled::new(content.unwrap_or_default());
+        let path = args.selection.topology.clone();
+        let file = if path.is_file() {
+            Some(file::follow(path, Duration::from_millis(args.poll), content))
+        } else {
+            warn!(file = %path.display(), "it is no file: it has been read once and isn't followed");
+            None
+        };
         let collecting = Collecting::new(&topology, Arc::clone(&metrics), Nanos(0));
         let mut daemon = Daemon {
             args,
+            form,
             topology,
             collecting,
             reached,
@@ -128,7 +187,10 @@ pub fn run(args: &Args) -> Result<()> {
         };
         daemon.run().await;
         Ok(())
-    })
+    });
+    // A file that is being read is no reason to stay.
+    runtime.shutdown_background();
+    ended
 }
 
 fn logs(format: LogFormat) {
@@ -149,11 +211,13 @@ fn logs(format: LogFormat) {
 
 struct Daemon<'a> {
     args: &'a Args,
+    form: Form,
     topology: Topology,
     reached: BTreeMap<String, Reached>,
     keeper: Keeper,
     collecting: Collecting,
-    file: Settled,
+    /// What is new about the file; `None` if it isn't followed.
+    file: Option<mpsc::Receiver<News>>,
     clients: BTreeMap<String, GrpcClient>,
     /// Switches that have been told of as ready.
     ready: BTreeSet<String>,
@@ -166,7 +230,6 @@ impl Daemon<'_> {
     async fn run(&mut self) {
         self.connect();
         self.keeper.start(self.now());
-        let mut look = tokio::time::interval(Duration::from_millis(self.args.poll));
         let mut interrupt = std::pin::pin!(interrupted());
         info!(
             topology = self.topology.name,
@@ -194,7 +257,7 @@ impl Daemon<'_> {
                     self.keeper.handle_timeout(now);
                     self.collecting.handle_timeout(&mut self.keeper.controller, now);
                 }
-                _ = look.tick() => self.look(),
+                news = news_of(&mut self.file) => self.look(news),
                 () = &mut interrupt => {
                     info!("interrupted; the switches keep what they hold");
                     return;
@@ -217,29 +280,36 @@ impl Daemon<'_> {
         }
     }
 
-    /// Looks at the file, and takes it if it has changed and is good.
-    fn look(&mut self) {
-        let path = &self.args.selection.topology;
-        let read = std::fs::read(path).ok();
-        let Some(content) = self.file.see(read).map(<[u8]>::to_vec) else { return };
-        match topology::parse_octets(&path.display().to_string(), &content) {
+    /// Takes the file, which has changed, if it is good.
+    fn look(&mut self, news: News) {
+        let path = self.args.selection.topology.display().to_string();
+        match news.and_then(|content| topology::parse_octets(&path, &content)) {
             Ok(topology) => self.take(topology),
-            Err(errors) => self.refuse(&errors),
+            Err(errors) => {
+                self.form.errors(&errors);
+                self.refused(Refusal::of(&errors.file, &errors.errors));
+            }
         }
     }
 
     fn take(&mut self, topology: Topology) {
-        let Ok(Site { topology, pipelines, reached }) = self.args.selection.site_of(topology) else {
-            return self.refused("a switch can't be reached as the file says");
+        let file = topology.file().to_owned();
+        let Site { topology, pipelines, reached } = match self.args.selection.site_of(topology) {
+            Ok(site) => site,
+            Err(Refused::Usage(report)) => {
+                return self.refused(Refusal::because(format!("{file}: {report}")));
+            }
+            Err(Refused::File(problems)) => return self.refuse(&file, &problems),
         };
+        if let Err(problems) = plan::fitting(&topology, &pipelines) {
+            return self.refuse(&file, &problems);
+        }
         let now = self.now();
         let kept = |name: &str| reached.contains_key(name);
         if let Err(error) = self.keeper.set_topology(&topology, pipelines, kept, now) {
-            return self.refused(&error.to_string());
+            return self.refused(Refusal::because(format!("{file}: {error}")));
         }
-        for warning in &topology.warnings {
-            warn!(line = warning.line(), "{}", warning.message);
-        }
+        self.form.problems(&file, &topology.warnings);
         let moved: Vec<String> = self
             .reached
             .iter()
@@ -260,19 +330,17 @@ impl Daemon<'_> {
         info!(topology = self.topology.name, "the file has changed; comparing all switches with it");
     }
 
-    fn refuse(&self, errors: &TopologyErrors) {
-        complain_as_is!("{}", errors.render(output::width(), output::color_stderr()));
-        let first = errors.errors.first();
-        let text = first.map_or_else(
-            || errors.to_string(),
-            |problem| format!("line {}: {}", problem.line().unwrap_or(1), problem.message),
-        );
-        self.refused(&text);
+    fn refuse(&self, file: &str, problems: &[Problem]) {
+        self.form.problems(file, problems);
+        self.refused(Refusal::of(file, problems));
     }
 
-    fn refused(&self, reason: &str) {
-        error!(reason, "the file has changed and is refused; the last good state stays in force");
-        self.lock().refused = Some(reason.to_owned());
+    fn refused(&self, refusal: Refusal) {
+        error!(
+            reason = refusal.reason,
+            "the file has changed and is refused; the last good state stays in force"
+        );
+        self.lock().refused = Some(refusal);
         self.metrics.loaded(false);
     }
 
@@ -350,6 +418,16 @@ async fn until(start: Instant, due: Option<Nanos>) {
         Some(at) => tokio::time::sleep_until(start + Duration::from_nanos(at.0)).await,
         None => std::future::pending().await,
     }
+}
+
+/// Waits for what is new about the file; for ever if it isn't followed.
+async fn news_of(file: &mut Option<mpsc::Receiver<News>>) -> News {
+    if let Some(file) = file
+        && let Some(news) = file.recv().await
+    {
+        return news;
+    }
+    std::future::pending().await
 }
 
 /// Waits for Ctrl-C or a request to terminate.

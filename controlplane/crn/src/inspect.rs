@@ -27,7 +27,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
-    let topology = output::load(&args.topology)?;
+    let topology = output::load_for(&args.topology, args.json)?;
     if args.json {
         say!("{}", serde_json::to_string_pretty(&json::of(&topology)).into_diagnostic()?);
         return Ok(());

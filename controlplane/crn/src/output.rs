@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use controller::topology::{self, Problem, Topology};
+use controller::topology::{self, Problem, SHOWN, Topology};
 use miette::{Diagnostic, Report, Result};
 
 /// Columns where nothing says how many there are.
@@ -116,6 +116,46 @@ pub fn load(path: &Path) -> Result<Topology> {
             Err(said())
         }
     }
+}
+
+/// As [`load`]; with `json`, what is refused is printed to standard output as JSON besides.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_for(path: &Path, json: bool) -> Result<Topology> {
+    if !json {
+        return load(path);
+    }
+    match topology::load(path) {
+        Ok(topology) => {
+            topology.warnings.iter().for_each(show);
+            Ok(topology)
+        }
+        Err(errors) => {
+            complain_as_is!("{}", errors.render(width(), color_stderr()));
+            say!("{}", checked(&errors.file, false, &errors.errors, &errors.warnings));
+            Err(said())
+        }
+    }
+}
+
+/// What a check of a file came to, as `--json` says it: at most [`SHOWN`] errors and as many warnings.
+pub fn checked(file: &str, ok: bool, errors: &[Problem], warnings: &[Problem]) -> serde_json::Value {
+    let list = |problems: &[Problem]| -> Vec<serde_json::Value> {
+        problems.iter().take(SHOWN).map(problem_json).collect()
+    };
+    let more: usize = [errors, warnings].iter().map(|list| list.len().saturating_sub(SHOWN)).sum();
+    serde_json::json!({
+        "file": file, "ok": ok, "errors": list(errors), "warnings": list(warnings), "more": more,
+    })
+}
+
+/// A problem as JSON; line and column from 1, null where it isn't about a place.
+pub fn problem_json(problem: &Problem) -> serde_json::Value {
+    serde_json::json!({
+        "code": problem.code, "message": problem.message, "hint": problem.hint, "line": problem.line(),
+        "column": problem.column(),
+    })
 }
 
 /// Shows an error or a warning on standard error.

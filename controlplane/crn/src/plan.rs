@@ -9,7 +9,7 @@ use controller::desired::{self, Desired};
 use controller::diff::Change;
 use controller::pipeline::{Pipeline, Pipelines};
 use controller::plan::{Plan, Program};
-use controller::topology::{Origin, Topology};
+use controller::topology::{Origin, Problem, Topology};
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
 
@@ -42,8 +42,8 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Plans and prints.
 pub fn show(selection: &Selection, json: bool, full: bool) -> Result<()> {
-    let Site { topology, pipelines, reached } = selection.site()?;
-    let desired = desired_of(&topology, &pipelines)?;
+    let Site { topology, pipelines, reached } = selection.site(json)?;
+    let desired = desired_of(&topology, &pipelines, json)?;
     let plans = plans(selection, &reached, &pipelines, &desired)?;
     let failed = plans.values().filter(|found| found.is_err()).count();
     if json {
@@ -71,24 +71,39 @@ pub fn show(selection: &Selection, json: bool, full: bool) -> Result<()> {
 /// What every switch should hold.
 ///
 /// # Errors
-/// A switch can't hold it; printed already.
-pub fn desired_of(topology: &Topology, pipelines: &Pipelines) -> Result<BTreeMap<String, Desired>> {
+/// A switch can't hold it; printed already, with `json` as JSON besides.
+pub fn desired_of(
+    topology: &Topology,
+    pipelines: &Pipelines,
+    json: bool,
+) -> Result<BTreeMap<String, Desired>> {
+    fitting(topology, pipelines).map_err(|problems| switches::refused(topology.file(), &problems, json))
+}
+
+/// What every switch should hold, or why one can't.
+///
+/// # Errors
+/// Each switch that can't hold it.
+pub fn fitting(
+    topology: &Topology,
+    pipelines: &Pipelines,
+) -> Result<BTreeMap<String, Desired>, Vec<Problem>> {
     let mut all = BTreeMap::new();
-    let mut refused = false;
+    let mut refused = Vec::new();
     for name in topology.switches.keys() {
         match desired::entries(topology, name, &pipelines.of(name).index) {
             Ok(desired) => {
                 all.insert(name.clone(), desired);
             }
             Err(error) => {
-                let hint = "`crn validate` checks this without a switch";
+                let hint =
+                    "use fewer distinct thresholds and link rates on one switch, or fewer hosts and switches";
                 let origin = Origin::Switch(name.clone());
-                output::show(&topology.problem("topology::capacity", &error.to_string(), &origin, hint));
-                refused = true;
+                refused.push(topology.problem("topology::capacity", &error.to_string(), &origin, hint));
             }
         }
     }
-    if refused { Err(output::said()) } else { Ok(all) }
+    if refused.is_empty() { Ok(all) } else { Err(refused) }
 }
 
 fn plans(
@@ -126,11 +141,15 @@ fn summary(plans: &BTreeMap<String, Found>) -> String {
     let pushes = known.iter().filter(|plan| plan.program != Program::Ours).count();
     let failed = plans.len() - known.len();
     let mut text = if known.iter().all(|plan| plan.is_empty()) {
-        let what = if known.len() == 1 { "The switch holds" } else { "All switches that answered hold" };
-        if known.is_empty() {
-            "No plan.".to_owned()
-        } else {
-            format!("{what} what the topology says; nothing to do.")
+        match (known.len(), failed) {
+            (0, _) => "No plan.".to_owned(),
+            (1, 0) => "The switch holds what the topology says; nothing to do.".to_owned(),
+            (_, 0) => "All switches that answered hold what the topology says; nothing to do.".to_owned(),
+            (known, _) => format!(
+                "The plan is incomplete: {} of {} hold what the topology says.",
+                known,
+                plural(plans.len(), "switch")
+            ),
         }
     } else {
         let mut text = format!(
@@ -146,9 +165,21 @@ fn summary(plans: &BTreeMap<String, Found>) -> String {
         text + "."
     };
     if failed > 0 {
-        let _ = write!(text, " {} didn't answer.", plural(failed, "switch"));
+        let _ = write!(text, " {} couldn't be read: {}.", plural(failed, "switch"), unread(plans));
     }
     text
+}
+
+/// The switches of which nothing is known.
+fn unread(plans: &BTreeMap<String, Found>) -> String {
+    let names: Vec<&str> =
+        plans.iter().filter(|(_, found)| found.is_err()).map(|(name, _)| name.as_str()).collect();
+    match names.as_slice() {
+        [first @ .., _, _] if first.len() > 8 => {
+            format!("{}, ... and {} more", names[..8].join(", "), names.len() - 8)
+        }
+        names => names.join(", "),
+    }
 }
 
 fn program(program: Program) -> String {

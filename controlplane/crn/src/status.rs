@@ -42,8 +42,8 @@ struct Status {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<()> {
-    let Site { topology, pipelines, reached } = args.selection.site()?;
-    let desired = plan::desired_of(&topology, &pipelines)?;
+    let Site { topology, pipelines, reached } = args.selection.site(args.json)?;
+    let desired = plan::desired_of(&topology, &pipelines, args.json)?;
     let timeout = args.selection.timeout();
     let all = switches::runtime()?.block_on(async {
         let pending = reached

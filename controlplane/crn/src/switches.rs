@@ -7,12 +7,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use controller::client::GrpcClient;
+use controller::files;
 use controller::pipeline::Pipelines;
 use controller::topology::{Origin, Problem, Topology};
-use miette::{IntoDiagnostic as _, Result, miette};
+use miette::{IntoDiagnostic as _, Report, Result, miette};
 use p4runtime::client::{Address, Options, Tls};
 
-use crate::output;
+use crate::output::{self, say};
 
 /// Which switches, and how to reach them.
 #[derive(clap::Args, Clone)]
@@ -27,7 +28,7 @@ pub struct Selection {
     #[arg(long = "at", value_name = "SWITCH=HOST:PORT", value_parser = at)]
     at: Vec<(String, String)>,
     /// Seconds to wait for a switch
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=600))]
+    #[arg(long, default_value_t = 10, allow_negative_numbers = true, value_parser = whole::<1, 600>)]
     timeout: u64,
 }
 
@@ -46,8 +47,14 @@ fn at(text: &str) -> Result<(String, String), String> {
 pub struct Election {
     /// Election id: of several controllers the one with the highest is primary, the others stand by. An apply with one
     /// above a running controller's takes the switch from it for as long as it lasts
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = whole::<1, { u64::MAX }>)]
     pub election_id: u64,
+}
+
+/// A whole number of the command line, in a range that is named when it isn't kept.
+pub fn whole<const LEAST: u64, const MOST: u64>(text: &str) -> Result<u64, String> {
+    let known = text.parse().ok().filter(|number| (LEAST..=MOST).contains(number));
+    known.ok_or_else(|| format!("write a whole number from {LEAST} to {MOST}"))
 }
 
 /// A switch and where it listens.
@@ -92,28 +99,27 @@ impl Selection {
     /// Reads the topology, and whatever the switches that were asked for need.
     ///
     /// # Errors
-    /// A bad file, no such switch, or one without an address or a program; printed already.
-    pub fn site(&self) -> Result<Site> {
-        self.site_of(output::load(&self.topology)?)
+    /// A bad file, no such switch, or one without an address or a program; printed already, with `json` as JSON besides.
+    pub fn site(&self, json: bool) -> Result<Site> {
+        let topology = output::load_for(&self.topology, json)?;
+        let file = topology.file().to_owned();
+        self.site_of(topology).map_err(|refused| refused.say(&file, json))
     }
 
     /// As [`Selection::site`], of a topology that has been read.
     ///
     /// # Errors
-    /// As [`Selection::site`].
-    pub fn site_of(&self, topology: Topology) -> Result<Site> {
+    /// As [`Selection::site`]; nothing has been printed.
+    pub fn site_of(&self, topology: Topology) -> Result<Site, Refused> {
         let reached = self.resolve(&topology)?;
         match Pipelines::load_for(&topology, |name| reached.contains_key(name)) {
             Ok(pipelines) => Ok(Site { topology, pipelines, reached }),
-            Err(problems) => {
-                problems.iter().for_each(output::show);
-                Err(output::said())
-            }
+            Err(problems) => Err(Refused::File(problems)),
         }
     }
 
     /// The switches that were asked for, each with its address.
-    fn resolve(&self, topology: &Topology) -> Result<BTreeMap<String, Reached>> {
+    fn resolve(&self, topology: &Topology) -> Result<BTreeMap<String, Reached>, Refused> {
         let named = self.only.iter().chain(self.at.iter().map(|(name, _)| name));
         for name in named {
             if !topology.switches.contains_key(name) {
@@ -122,7 +128,8 @@ impl Selection {
                     "there is no switch `{name}` in {}; there are: {}",
                     topology.file(),
                     known.join(", ")
-                ));
+                )
+                .into());
             }
         }
         let mut reached = BTreeMap::new();
@@ -152,9 +159,40 @@ impl Selection {
         if problems.is_empty() {
             return Ok(reached);
         }
-        problems.iter().for_each(output::show);
-        Err(output::said())
+        Err(Refused::File(problems))
     }
+}
+
+/// Why switches can't be reached as file and command line say.
+pub enum Refused {
+    /// The command line doesn't go with the file.
+    Usage(Report),
+    /// What the file says.
+    File(Vec<Problem>),
+}
+
+impl From<Report> for Refused {
+    fn from(report: Report) -> Self {
+        Self::Usage(report)
+    }
+}
+
+impl Refused {
+    fn say(self, file: &str, json: bool) -> Report {
+        match self {
+            Self::Usage(report) => report,
+            Self::File(problems) => refused(file, &problems, json),
+        }
+    }
+}
+
+/// Prints problems of a file that were found only after it had been read; gives what ends the command.
+pub fn refused(file: &str, problems: &[Problem], json: bool) -> Report {
+    problems.iter().for_each(output::show);
+    if json {
+        say!("{}", output::checked(file, false, problems, &[]));
+    }
+    output::said()
 }
 
 /// Reads the files that a switch's `tls` names; `None` where it has none.
@@ -166,7 +204,7 @@ pub fn tls(topology: &Topology, name: &str) -> Result<Option<Tls>, Problem> {
         return Ok(None);
     };
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|error| {
+        files::read(path, files::CERTIFICATE_LIMIT).map_err(|error| {
             let message = format!("TLS toward `{name}`: {} can't be read: {error}", path.display());
             let hint = "files of `tls` are looked for beside the topology file";
             topology.problem("topology::tls", &message, &Origin::Switch(name.to_owned()), hint)

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use controller::desired;
 use controller::pipeline::Pipelines;
-use controller::topology::{self, Origin, Problem, Rate, SHOWN, Target, Topology, TopologyErrors};
+use controller::topology::{self, Problem, Rate, Target, Topology, TopologyErrors};
 use miette::{Result, miette};
 
 use crate::output::{self, complain_as_is, plural, say};
-use crate::switches;
+use crate::{plan, switches};
 
 /// Arguments of `crn validate`.
 #[derive(clap::Args)]
@@ -63,7 +63,7 @@ type Checked = Result<(Topology, Pipelines), TopologyErrors>;
 
 /// Reads and checks a file, also the files that it names, and whether every switch can hold its entries.
 fn check(path: &Path) -> Checked {
-    let topology = topology::load(path)?;
+    let mut topology = topology::load(path)?;
     let refused = |errors, topology: Topology| {
         Err(TopologyErrors { file: path.display().to_string(), errors, warnings: topology.warnings })
     };
@@ -74,13 +74,12 @@ fn check(path: &Path) -> Checked {
         Ok(pipelines) if errors.is_empty() => pipelines,
         _ => return refused(errors, topology),
     };
-    errors.extend(topology.switches.keys().filter_map(|name| {
-        let error = desired::entries(&topology, name, &pipelines.of(name).index).err()?;
-        let hint = "use fewer distinct thresholds and link rates on one switch, or fewer hosts and switches";
-        let origin = Origin::Switch(name.clone());
-        Some(topology.problem("topology::capacity", &error.to_string(), &origin, hint))
-    }));
-    if errors.is_empty() { Ok((topology, pipelines)) } else { refused(errors, topology) }
+    errors.extend(plan::fitting(&topology, &pipelines).err().unwrap_or_default());
+    if !errors.is_empty() {
+        return refused(errors, topology);
+    }
+    topology.warnings.extend(Pipelines::missing(&topology));
+    Ok((topology, pipelines))
 }
 
 fn print(path: &Path, checked: &Checked) {
@@ -150,24 +149,9 @@ fn entries(topology: &Topology, pipelines: &Pipelines) -> String {
 }
 
 fn json(path: &Path, checked: &Checked) -> serde_json::Value {
-    let list = |problems: &[Problem]| -> Vec<serde_json::Value> {
-        problems
-            .iter()
-            .take(SHOWN)
-            .map(|problem| {
-                serde_json::json!({
-                    "code": problem.code, "message": problem.message, "hint": problem.hint, "line": problem.line(),
-                })
-            })
-            .collect()
-    };
     let (errors, warnings): (&[Problem], &[Problem]) = match checked {
         Ok((topology, _)) => (&[], &topology.warnings),
         Err(errors) => (&errors.errors, &errors.warnings),
     };
-    let more: usize = [errors, warnings].iter().map(|list| list.len().saturating_sub(SHOWN)).sum();
-    serde_json::json!({
-        "file": path.display().to_string(), "ok": checked.is_ok(), "errors": list(errors), "warnings": list(warnings),
-        "more": more,
-    })
+    output::checked(&path.display().to_string(), checked.is_ok(), errors, warnings)
 }

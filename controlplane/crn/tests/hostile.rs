@@ -205,3 +205,39 @@ fn a_refused_threshold_is_reported_once() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains(": 1 error; nothing was changed"), "{}", stderr(&output));
 }
+
+/// Files that a topology names are files, and no larger than they can be.
+#[test]
+fn certificates_and_programs_that_are_no_files_are_refused() {
+    let (folder, path) = edited(
+        "incast-8to1.yaml",
+        "target: soft,",
+        "target: soft, tls: { ca: ca.pem }, pipeline: { json: a, p4info: b },",
+    );
+    let made = Command::new("mkfifo").arg(folder.path().join("ca.pem")).status().unwrap();
+    assert!(made.success());
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("b")).unwrap();
+    let output = crn(&words(&["validate", path.to_str().unwrap()]));
+    assert_eq!(output.status.code(), Some(1));
+    let text = unbroken(stderr(&output));
+    assert!(text.contains("it is a named pipe, not a file"), "{text}");
+    assert!(text.contains("it is a device, not a file"), "{text}");
+}
+
+/// An error without the lines that it was broken into.
+fn unbroken(error: &str) -> String {
+    error.split_whitespace().filter(|&word| word != "│").collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn numbers_below_their_range_are_told_the_range() {
+    let path = topology("incast-8to1.yaml");
+    let path = path.to_str().unwrap();
+    for (option, said) in
+        [("--timeout", "a whole number from 1 to 600"), ("--election-id", "a whole number from 1 to ")]
+    {
+        let output = crn(&words(&["apply", path, option, "-1"]));
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(stderr(&output).contains(said), "{option}: {}", stderr(&output));
+    }
+}

@@ -176,6 +176,96 @@ fn a_connection_that_breaks_mid_batch_is_completed() {
     assert!(stdout(&crn(&served.args("plan", changed))).contains("nothing to do"));
 }
 
+/// A switch that dies while entries are being written, and isn't back for any further attempt: what it may hold is said.
+#[test]
+fn a_switch_that_dies_mid_batch_and_stays_away_is_called_incomplete() {
+    let served = Served::new("incast-8to1.yaml");
+    let path = topology("incast-8to1.yaml");
+    assert_eq!(crn(&served.args("apply", path.to_str().unwrap())).status.code(), Some(0));
+    for (more, (from, to)) in [
+        (&[][..], ("q_max: 1MB", "q_max: 2MB")),
+        (&["--json"][..], ("q_max: 1MB", "q_max: 3MB")),
+        (&["--all-or-nothing"][..], ("q_max: 1MB", "q_max: 4MB")),
+    ] {
+        let (_folder, changed) = edited("incast-8to1.yaml", from, to);
+        let proxy = Proxy::dying(&served.addresses["s1"], 20_000);
+        let at = format!("s1={}", proxy.address);
+        let mut args = ["apply", changed.to_str().unwrap(), "--at", &at].map(str::to_owned).to_vec();
+        args.extend(more.iter().map(|word| (*word).to_owned()));
+        let apply = crn(&args);
+        let text = stderr(&apply);
+        assert_eq!(apply.status.code(), Some(1), "{more:?}");
+        assert!(text.contains("incomplete: up to "), "{more:?}: {text}");
+        assert!(!text.contains("nothing was changed"), "{more:?}: {text}");
+        if more == ["--json"] {
+            let object: serde_json::Value = serde_json::from_str(stdout(&apply)).unwrap();
+            assert_eq!(object["switches"][0]["outcome"], "incomplete", "{object}");
+            assert!(object["switches"][0]["remains"].as_str().unwrap().contains("up to "), "{object}");
+        }
+    }
+}
+
+/// Ctrl-C, or a request to terminate, amid an apply: what every switch holds is said.
+#[test]
+fn an_apply_that_is_interrupted_says_what_the_switches_hold() {
+    use nix::sys::signal::{Signal, kill};
+    let path = topology("incast-8to1.yaml");
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // A switch that takes the connection and says nothing.
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = format!("s1={}", listener.local_addr().unwrap());
+        let child = std::process::Command::new(env!("CARGO_BIN_EXE_crn"))
+            .args(["apply", path.to_str().unwrap(), "--timeout", "600", "--at", &at])
+            .env("NO_COLOR", "1")
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _connection = listener.accept().unwrap();
+        kill(nix::unistd::Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{signal}: {output:?}");
+        let text = stderr(&output);
+        assert!(text.contains("error: s1  ") && text.contains("interrupted; nothing was changed"), "{text}");
+    }
+}
+
+/// What is refused is said as JSON too where that was asked for, with line and column.
+#[test]
+fn a_refused_file_is_json_with_json() {
+    let (_folder, bad) = edited("incast-8to1.yaml", "rate: 100Gbps", "rate: 100");
+    let (_other, no_address) = edited("incast-8to1.yaml", "name: incast-8to1", "name: edited");
+    for (command, file, code) in [
+        ("plan", &bad, "topology::quantity"),
+        ("apply", &bad, "topology::quantity"),
+        ("status", &bad, "topology::quantity"),
+        ("inspect", &bad, "topology::quantity"),
+        ("plan", &no_address, "topology::p4runtime"),
+    ] {
+        let output = crn(&[command.to_owned(), file.to_str().unwrap().to_owned(), "--json".to_owned()]);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        let object: serde_json::Value = serde_json::from_str(stdout(&output)).unwrap();
+        let error = &object["errors"][0];
+        assert_eq!((&object["ok"], &error["code"]), (&false.into(), &code.into()), "{command}: {object}");
+        assert!(error["line"].as_u64() > Some(1) && error["column"].as_u64() > Some(1), "{error}");
+    }
+}
+
+/// One of two switches is dead: that isn't a plan to be pleased with.
+#[test]
+fn a_plan_without_one_switch_is_incomplete() {
+    let served = Served::new("uplink.yaml");
+    let path = topology("uplink.yaml");
+    let path = path.to_str().unwrap();
+    assert_eq!(crn(&served.args("apply", path)).status.code(), Some(0));
+    let leaf1 = format!("leaf1={}", served.addresses["leaf1"]);
+    let leaf2 = format!("leaf2={}", nobody());
+    let plan = crn(&["plan", path, "--at", &leaf1, "--at", &leaf2].map(str::to_owned));
+    assert_eq!(plan.status.code(), Some(1));
+    let said = "The plan is incomplete: 1 of 2 switches hold what the topology says. 1 switch couldn't be read: leaf2.";
+    assert!(stdout(&plan).contains(said), "{}", stdout(&plan));
+}
+
 /// `pipeline` gives a switch another build of the program; who then applies without it pushes ours again.
 #[test]
 fn a_switch_may_have_a_program_of_its_own() {
@@ -211,6 +301,10 @@ fn a_switch_may_have_a_program_of_its_own() {
 fn a_tofino_gets_no_program_of_another_target() {
     let served = Served::new("incast-8to1.yaml");
     let (_folder, path) = edited("incast-8to1.yaml", "target: soft", "target: tofino");
+    let validate = crn(&["validate".to_owned(), path.to_str().unwrap().to_owned()]);
+    assert_eq!(validate.status.code(), Some(0), "{}", stderr(&validate));
+    let said = "there is no program for the Tofino `s1` in this build: `plan` and `apply` will refuse it";
+    assert!(stderr(&validate).contains(said), "{}", stderr(&validate));
     for command in ["plan", "apply", "status", "controller"] {
         let output = crn(&served.args(command, path.to_str().unwrap()));
         assert_eq!(output.status.code(), Some(1), "{command}");

@@ -98,7 +98,7 @@ impl Task {
                 self.client = None;
                 let reason = status.map_or_else(
                     || "the switch has closed the stream".to_owned(),
-                    |status| status.message().to_owned(),
+                    |status| super::words(status.message()),
                 );
                 Some(Event::Closed(reason))
             }
@@ -150,7 +150,8 @@ impl Task {
                 Ok(Reply::Done)
             }
             Request::Write(updates) => {
-                client.write(updates).await.map_err(write_failed)?;
+                let asked = updates.len();
+                client.write(updates).await.map_err(|error| write_failed(error, asked))?;
                 Ok(Reply::Done)
             }
             Request::Read(entities) => {
@@ -198,23 +199,52 @@ async fn next_event(client: &mut Option<Client>) -> Option<SwitchEvent> {
 fn failed(error: ClientError, unknown: bool) -> RequestError {
     match error {
         ClientError::Status(status) => super::of_status(&status, unknown),
-        other => RequestError::Unreachable(other.to_string()),
+        other => RequestError::Unreachable(super::words(&other.to_string())),
     }
 }
 
-fn write_failed(error: WriteError) -> RequestError {
+/// What a Write of so many updates came to. A switch has to list an outcome for each of them (P4Runtime, Batching and Ordering of
+/// Updates); where it doesn't, nobody knows which were made, as after a connection that broke.
+fn write_failed(error: WriteError, asked: usize) -> RequestError {
     match error {
+        WriteError::Updates { failed, of } if of != asked => {
+            let first = failed.first().map(|update| super::words(&update.message)).unwrap_or_default();
+            let message = format!(
+                "the switch lists {of} outcomes for {asked} changes, so that it isn't known which were made; the first failed:                  {first}"
+            );
+            RequestError::Refused { code: p4runtime::status::Code::Unknown as i32, message }
+        }
         WriteError::Updates { failed, of } => {
             let failed = failed
                 .into_iter()
                 .map(|update| FailedUpdate {
                     index: update.index,
                     code: update.code,
-                    message: update.message,
+                    message: super::words(&update.message),
                 })
                 .collect();
             RequestError::Updates { failed, of }
         }
         WriteError::Call(error) => failed(error, false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use p4runtime::client::UpdateError;
+
+    use super::*;
+
+    #[test]
+    fn outcomes_that_are_fewer_than_the_changes_say_nothing_of_single_ones() {
+        let updates = || {
+            let failed = vec![UpdateError { index: 2, code: 8, message: "full".to_owned() }];
+            WriteError::Updates { failed, of: 3 }
+        };
+        assert!(matches!(write_failed(updates(), 3), RequestError::Updates { of: 3, .. }));
+        let error = write_failed(updates(), 621);
+        assert!(matches!(error, RequestError::Refused { code: 2, .. }), "{error:?}");
+        assert!(error.to_string().contains("3 outcomes for 621 changes"), "{error}");
+        assert!(error.to_string().contains("full"), "{error}");
     }
 }

@@ -113,10 +113,29 @@ impl fmt::Display for FailedUpdate {
 fn of_status(status: &tonic::Status, unknown: bool) -> RequestError {
     // What the switch itself answers has no cause on this side.
     if std::error::Error::source(status).is_none() {
-        return RequestError::Refused { code: status.code() as i32, message: status.message().to_owned() };
+        return RequestError::Refused { code: status.code() as i32, message: words(status.message()) };
     }
     let hint = if unknown { "; if the switch wants TLS, give it a `tls` key" } else { "" };
-    RequestError::Unreachable(format!("the connection broke: {}{hint}", status.message()))
+    RequestError::Unreachable(format!("the connection broke: {}{hint}", words(status.message())))
+}
+
+/// Characters of a switch's text that are shown.
+const WORDS: usize = 500;
+
+/// What a switch says, as it can be shown on a terminal and in a log: not more than somebody reads, and without what isn't text.
+fn words(text: &str) -> String {
+    let mut shown = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == WORDS {
+            shown.push_str("...");
+            break;
+        }
+        // Directions and separators too (Unicode, Bidirectional Format Controls): they show a text in another order.
+        let disturbs = c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if disturbs { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
 }
 
 /// The election id with which to become primary where nobody is, and `seen` is the highest id there ever was. Of
@@ -164,4 +183,20 @@ pub trait SwitchClient {
 
     /// When to call [`SwitchClient::poll`] again; `None`: not known, or never.
     fn poll_timeout(&self) -> Option<Nanos>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_that_says_what_disturbs_a_terminal_is_quoted() {
+        assert_eq!(words("no room for that"), "no room for that");
+        assert_eq!(words("\u{1b}[31mred\u{202e}\n"), "\\u{1b}[31mred\\u{202e}\\n");
+        let long = words(&"x".repeat(1_000_000));
+        assert_eq!((long.len(), &long[WORDS..]), (WORDS + 3, "..."));
+        let status = tonic::Status::internal("\u{7}");
+        let said = RequestError::Refused { code: 13, message: "\\u{7}".to_owned() };
+        assert_eq!(of_status(&status, false), said);
+    }
 }

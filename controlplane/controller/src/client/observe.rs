@@ -102,7 +102,8 @@ impl Observer {
     /// The switch's refusal.
     pub async fn api_version(&mut self) -> Result<String, RequestError> {
         let answer = in_time(self.patience(), self.stub.capabilities(CapabilitiesRequest::default())).await?;
-        Ok(answer.map_err(|status| of_status(&status, false))?.into_inner().p4runtime_api_version)
+        let answer = answer.map_err(|status| of_status(&status, false))?;
+        Ok(super::words(&answer.into_inner().p4runtime_api_version))
     }
 
     /// Who is primary. A client without an election id asks: it is below all others and keeps nobody from writing.
@@ -146,5 +147,5 @@ async fn in_time<T>(patience: Duration, call: impl Future<Output = T>) -> Result
 /// As [`p4runtime::client::channel`].
 pub(super) async fn channel(address: &Address, timeout: Duration) -> Result<Channel, RequestError> {
     let made = p4runtime::client::channel(address, timeout).await;
-    made.map_err(|error| RequestError::Unreachable(error.to_string()))
+    made.map_err(|error| RequestError::Unreachable(super::words(&error.to_string())))
 }

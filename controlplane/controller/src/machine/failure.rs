@@ -32,16 +32,74 @@ pub enum Remains {
     },
     /// Our program with no entry of ours, or as many as were there before: it was pushed, and no change was kept.
     ProgramOnly,
+    /// The program that it ran before, without its clone sessions and multicast groups: ours was refused after they had been
+    /// deleted.
+    CopiesDeleted {
+        /// How many.
+        deleted: usize,
+    },
     /// The connection was lost on the way: up to so many changes may have been made. The next apply completes them.
     Unknown {
+        /// Whether our program was pushed before.
+        pushed: bool,
         /// How many.
         of: usize,
     },
     /// Changes were made that couldn't be taken back. The next apply completes them.
     Partly {
+        /// Whether our program was pushed before.
+        pushed: bool,
         /// Why they couldn't.
         reason: RequestError,
     },
+}
+
+impl Remains {
+    /// What an attempt has left after another that had left `earlier`: the worst of both. An attempt that got nowhere says
+    /// nothing of what an earlier one did.
+    #[must_use]
+    pub fn after(self, earlier: Option<&Self>) -> Self {
+        let Some(earlier) = earlier else { return self };
+        let any_pushed = self.pushed() || earlier.pushed();
+        // A program that has been pushed since says more than that the one before had lost its copies.
+        let outdated = matches!(earlier, Self::CopiesDeleted { .. }) && self.pushed();
+        let worst = if earlier.rank() > self.rank() && !outdated { earlier.clone() } else { self.clone() };
+        match worst {
+            Self::Unknown { of, .. } => {
+                // A second attempt writes what the first left: together no more than the larger of both.
+                let counted = |other: &Self| if let Self::Unknown { of, .. } = other { *of } else { 0 };
+                let of = of.max(counted(&self)).max(counted(earlier));
+                Self::Unknown { pushed: any_pushed, of }
+            }
+            Self::Partly { reason, .. } => Self::Partly { pushed: any_pushed, reason },
+            other => other,
+        }
+    }
+
+    /// Whether an apply has to be run again for the switch to be whole.
+    pub fn is_incomplete(&self) -> bool {
+        matches!(self, Self::CopiesDeleted { .. } | Self::Unknown { .. } | Self::Partly { .. })
+    }
+
+    /// Whether our program was pushed for sure.
+    pub(super) fn pushed(&self) -> bool {
+        match self {
+            Self::ProgramOnly => true,
+            Self::Unknown { pushed, .. } | Self::Partly { pushed, .. } => *pushed,
+            Self::Untouched | Self::RolledBack { .. } | Self::CopiesDeleted { .. } => false,
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Untouched => 0,
+            Self::RolledBack { .. } => 1,
+            Self::ProgramOnly => 2,
+            Self::CopiesDeleted { .. } => 3,
+            Self::Unknown { .. } => 4,
+            Self::Partly { .. } => 5,
+        }
+    }
 }
 
 impl fmt::Display for Remains {
@@ -51,11 +109,30 @@ impl fmt::Display for Remains {
             Self::RolledBack { made: 1 } => f.write_str("the 1 change already made was rolled back"),
             Self::RolledBack { made } => write!(f, "the {made} changes already made were rolled back"),
             Self::ProgramOnly => f.write_str("the program was pushed, no entries are left in it"),
-            Self::Unknown { of } => {
+            Self::CopiesDeleted { deleted } => write!(
+                f,
+                "incomplete: it runs the program that it ran before, without its {deleted} clone sessions and multicast groups; \
+                 apply again to complete it"
+            ),
+            Self::Unknown { pushed: false, of: 0 } => f.write_str(
+                "it isn't known which program it runs now; apply again to find out and complete it",
+            ),
+            Self::Unknown { pushed: true, of: 0 } => {
+                f.write_str("incomplete: the program was pushed; apply again to complete its entries")
+            }
+            Self::Unknown { pushed: true, of } => write!(
+                f,
+                "incomplete: the program was pushed, and up to {of} changes may have been made; apply again to complete them"
+            ),
+            Self::Unknown { pushed: false, of } => {
                 write!(f, "incomplete: up to {of} changes may have been made; apply again to complete them")
             }
-            Self::Partly { reason } => {
-                write!(f, "incomplete: rolling back failed too ({reason}); apply again to complete it")
+            Self::Partly { pushed, reason } => {
+                let program = if *pushed { "the program was pushed, and " } else { "" };
+                write!(
+                    f,
+                    "incomplete: {program}rolling back failed too ({reason}); apply again to complete it"
+                )
             }
         }
     }

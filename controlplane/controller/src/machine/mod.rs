@@ -174,6 +174,28 @@ impl Controller {
         machine.failure.as_ref().filter(|_| machine.state == State::Failed)
     }
 
+    /// What attempts since a switch was last ready have left in it; `None` if that is nothing.
+    pub fn left(&self, switch: &str) -> Option<&Remains> {
+        let machine = self.switches.get(switch)?;
+        machine.earlier.as_ref().filter(|remains| remains.pushed() || remains.is_incomplete())
+    }
+
+    /// Ends what is under way with every switch, for `reason`: those that aren't settled fail with what they hold then.
+    pub fn interrupt(&mut self, reason: &str, now: Nanos) {
+        let under_way = |machine: &SwitchMachine| {
+            !matches!(machine.state, State::Idle | State::Ready | State::Backup | State::Failed)
+        };
+        let names: Vec<String> = self
+            .switches
+            .iter()
+            .filter(|(_, machine)| under_way(machine))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for name in names {
+            self.handle_event(&name, Event::Closed(reason.to_owned()), now);
+        }
+    }
+
     /// Takes another topology for the same switches; those that are ready are compared with it at once.
     ///
     /// # Errors
@@ -238,6 +260,9 @@ impl Controller {
                     State::Idle | State::Arbitrating | State::Backup | State::Failed
                 ) =>
             {
+                let lost = RequestError::Unreachable("another controller has become primary".to_owned());
+                machine.remember(machine.halfway(&lost));
+                machine.failure = None;
                 machine.abandon(State::Backup);
                 self.events.push_back(ControllerEvent::Backup { switch: switch.to_owned() });
             }
@@ -331,7 +356,9 @@ impl Controller {
             Outcome::Read => self.read(switch),
             Outcome::Ready => {
                 machine.state = State::Ready;
-                let (pushed, written) = (machine.pushed, machine.written);
+                let earlier = machine.earlier.take();
+                let pushed = machine.pushed || earlier.as_ref().is_some_and(Remains::pushed);
+                let written = machine.written;
                 machine.abandon(State::Ready);
                 self.events.push_back(ControllerEvent::Ready { switch: switch.to_owned(), pushed, written });
             }
@@ -377,7 +404,7 @@ impl Controller {
 
     fn fail(&mut self, switch: &str, error: RequestError) {
         let Some(machine) = self.switches.get_mut(switch) else { return };
-        let (state, remains) = (machine.state, Remains::Untouched);
+        let (state, remains) = (machine.state, machine.halfway(&error));
         let failure = if let Outcome::Failed(failure) = machine.after(error.clone()) {
             failure
         } else {
@@ -387,8 +414,9 @@ impl Controller {
         self.release();
     }
 
-    fn failed(&mut self, switch: &str, failure: Failure) {
+    fn failed(&mut self, switch: &str, mut failure: Failure) {
         let Some(machine) = self.switches.get_mut(switch) else { return };
+        failure.remains = machine.remember(failure.remains);
         machine.abandon(State::Failed);
         let (state, error) = (failure.state, failure.error.clone());
         machine.failure = Some(failure);

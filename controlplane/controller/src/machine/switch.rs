@@ -122,6 +122,10 @@ pub(super) struct SwitchMachine {
     pub keep: bool,
     /// What it held before the first change, and whether the program was pushed.
     pub undo: Option<(Vec<Entity>, bool)>,
+    /// Clone sessions and multicast groups of another program that are being or have been deleted since the start.
+    pub deleting: usize,
+    /// What attempts since it was last ready have left in it.
+    pub earlier: Option<Remains>,
 }
 
 impl SwitchMachine {
@@ -140,6 +144,8 @@ impl SwitchMachine {
             stale: false,
             keep: false,
             undo: None,
+            deleting: 0,
+            earlier: None,
         }
     }
 
@@ -151,6 +157,7 @@ impl SwitchMachine {
         self.written = 0;
         self.before = Vec::new();
         self.changes = Vec::new();
+        self.deleting = 0;
         self.stale = false;
         if state != State::Ready {
             self.beside.clear();
@@ -166,6 +173,10 @@ impl SwitchMachine {
             }
             (State::Arbitrating, Reply::Arbitration { primary: false }) => Outcome::Backup,
             (State::AskingProgram, Reply::Cookie(Some(cookie))) if cookie == self.pipeline.cookie => {
+                // So the push that nothing was known of has been made.
+                if let Some(Remains::Unknown { of: 0, pushed }) = &mut self.earlier {
+                    *pushed = true;
+                }
                 Outcome::Read
             }
             (State::AskingProgram, Reply::Cookie(Some(_))) => {
@@ -173,6 +184,7 @@ impl SwitchMachine {
             }
             (State::ReadingCopies, Reply::Entities(copies)) => {
                 let deletions = deletions(copies);
+                self.deleting = deletions.len();
                 if deletions.is_empty() {
                     self.push()
                 } else {
@@ -271,20 +283,41 @@ impl SwitchMachine {
                 self.read_back()
             }
             (State::ReadingBack | State::RollingBack, reason) => match self.failure.take() {
-                Some(failure) => Outcome::Failed(Failure { remains: Remains::Partly { reason }, ..failure }),
+                Some(failure) => {
+                    let pushed = failure.remains == Remains::ProgramOnly;
+                    Outcome::Failed(Failure { remains: Remains::Partly { pushed, reason }, ..failure })
+                }
                 None => Outcome::Unexpected,
             },
             (state, error) => {
-                let writing = matches!(state, State::Writing | State::DeletingCopies | State::PushingProgram);
-                let remains = if writing && failure::uncertain(&error) {
-                    Remains::Unknown { of: self.changes.len() }
-                } else if self.pushed {
-                    Remains::ProgramOnly
-                } else {
-                    Remains::Untouched
-                };
+                let remains = self.halfway(&error);
                 Outcome::Failed(Failure { state, error, refused: Vec::new(), remains })
             }
+        }
+    }
+}
+
+impl SwitchMachine {
+    /// Adds to what attempts have left in the switch; gives all that they have.
+    pub fn remember(&mut self, remains: Remains) -> Remains {
+        let all = remains.after(self.earlier.as_ref());
+        self.earlier = Some(all.clone());
+        all
+    }
+
+    /// What the switch holds when `error` ends what is under way.
+    pub fn halfway(&self, error: &RequestError) -> Remains {
+        let uncertain = failure::uncertain(error);
+        let updates = matches!(error, RequestError::Updates { .. });
+        let pushed = self.pushed;
+        match self.state {
+            State::Writing if uncertain => Remains::Unknown { pushed, of: self.changes.len() },
+            State::DeletingCopies if uncertain || updates => Remains::Unknown { pushed, of: self.deleting },
+            State::PushingProgram if uncertain => Remains::Unknown { pushed, of: 0 },
+            State::PushingProgram if self.deleting > 0 => Remains::CopiesDeleted { deleted: self.deleting },
+            State::ReadingBack | State::RollingBack => Remains::Partly { pushed, reason: error.clone() },
+            _ if pushed => Remains::ProgramOnly,
+            _ => Remains::Untouched,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::pipeline::Pipeline;
 use crate::topology;
 use crate::topology::Origin;
 
+mod left;
 mod together;
 
 /// A switch that remembers what it is told, and in which order.
@@ -24,6 +25,8 @@ struct FakeSwitch {
     /// The next write breaks off after so many updates.
     breaks_after: Option<usize>,
     claims: Vec<u128>,
+    /// Nobody answers.
+    away: bool,
 }
 
 impl FakeSwitch {
@@ -107,6 +110,9 @@ impl Target for FakeSwitch {
     }
 
     fn serve(&mut self, _: &mut Session, request: &Request) -> Result<Reply, RequestError> {
+        if self.away {
+            return Err(RequestError::Unreachable("connection refused".to_owned()));
+        }
         let (name, reply) = match request {
             Request::Arbitrate { election_id } => {
                 self.claims.push(*election_id);
@@ -443,7 +449,7 @@ fn a_connection_that_breaks_mid_batch_leaves_what_the_next_start_completes() {
     lab.controller.set_topology(&more, lab.now).expect("fits");
     lab.run();
     let failure = lab.controller.failure("s1").expect("failed");
-    assert!(matches!(failure.remains, Remains::Unknown { of: 519 }), "{:?}", failure.remains);
+    assert!(matches!(failure.remains, Remains::Unknown { pushed: false, of: 519 }), "{:?}", failure.remains);
     lab.log("s1");
     lab.controller.start(lab.now);
     assert_eq!(lab.run(), [ready("s1", false, 419)], "only what was missing");

@@ -103,6 +103,25 @@ impl Pipelines {
         if refused.is_empty() { Self::load(topology) } else { Err(refused) }
     }
 
+    /// A warning at the first Tofino that has no program in this build: the file is good, but nothing can be planned for it yet.
+    pub fn missing(topology: &Topology) -> Option<Problem> {
+        let lacks =
+            |(_, switch): &(&String, &Switch)| switch.target == Target::Tofino && switch.pipeline.is_none();
+        let mut lacking = topology.switches.iter().filter(lacks).map(|(name, _)| name);
+        let name = lacking.next()?;
+        let more = match lacking.count() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let message = format!(
+            "there is no program for the Tofino `{name}`{more} in this build: `plan` and `apply` will refuse it"
+        );
+        let hint = "give it a `pipeline` with the compiler's files (docs/tofino.md)";
+        let mut problem = topology.problem("topology::tofino", &message, &Origin::Switch(name.clone()), hint);
+        problem.warning = true;
+        Some(problem)
+    }
+
     /// A switch's program.
     pub fn of(&self, switch: &str) -> &Arc<Pipeline> {
         self.own.get(switch).unwrap_or(&self.common)
@@ -113,7 +132,8 @@ impl Pipeline {
     /// A program from its files, packed as the server wants it.
     fn read(files: &PipelineFiles, server: P4RuntimeServer) -> Result<Self, String> {
         let octets = |path: &std::path::Path| {
-            std::fs::read(path).map_err(|error| format!("{} can't be read: {error}", path.display()))
+            crate::files::read(path, crate::files::PROGRAM_LIMIT)
+                .map_err(|error| format!("{} can't be read: {error}", path.display()))
         };
         let p4info = String::from_utf8(octets(&files.p4info)?).map_err(|_| {
             format!("{} isn't UTF-8: P4Info in text format is wanted", files.p4info.display())

@@ -48,9 +48,17 @@ const LINE_LIMIT: usize = 8192;
 /// # Errors
 /// Everything that is wrong with the file, also that it can't be read or isn't UTF-8.
 pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
+    parse_octets(&path.display().to_string(), &read_octets(path)?)
+}
+
+/// A topology file's octets, at most one more than are allowed.
+///
+/// # Errors
+/// It can't be read, or is a pipe that nobody may ever write to.
+pub fn read_octets(path: &Path) -> Result<Vec<u8>, TopologyErrors> {
     let name = path.display().to_string();
-    let octets = match read(path) {
-        Ok(octets) => octets,
+    match read(path) {
+        Ok(octets) => Ok(octets),
         Err(error) => {
             let problem =
                 Problem::error("topology::unreadable", format!("can't read {name}: {}", reason(&error)))
@@ -62,10 +70,17 @@ pub fn load(path: &Path) -> Result<Topology, TopologyErrors> {
                         }
                         _ => "check the file's permissions",
                     });
-            return Err(TopologyErrors { file: name, errors: vec![problem], warnings: Vec::new() });
+            Err(TopologyErrors { file: name, errors: vec![problem], warnings: Vec::new() })
         }
-    };
-    parse_octets(&name, &octets)
+    }
+}
+
+/// A file that hasn't been read in `seconds`: its file system doesn't answer.
+pub fn too_slow(path: &Path, seconds: u64) -> TopologyErrors {
+    let name = path.display().to_string();
+    let problem = Problem::error("topology::unreadable", format!("{name} hasn't been read in {seconds} s"))
+        .hint("does its file system answer?");
+    TopologyErrors { file: name, errors: vec![problem], warnings: Vec::new() }
 }
 
 /// The file's octets, one more than allowed at most: a device has no end.

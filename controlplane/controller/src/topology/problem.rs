@@ -73,6 +73,14 @@ impl Problem {
         Some(text.as_bytes().iter().take(span.start).filter(|octet| **octet == b'\n').count() + 1)
     }
 
+    /// The column of the first place, in characters from 1; `None` if the problem isn't about a place.
+    pub fn column(&self) -> Option<usize> {
+        let (span, _) = self.places.first()?;
+        let text = self.source.as_ref()?.inner();
+        let before = text.get(..span.start)?;
+        Some(before.chars().rev().take_while(|c| *c != '\n').count() + 1)
+    }
+
     /// The problem as text, `width` columns wide: the line, what is underlined, the hint.
     pub fn render(&self, width: usize, color: bool) -> String {
         render(self, width, color)

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use hyper::body::Incoming;
-use hyper::{Method, Request, StatusCode};
+use hyper::{Request, StatusCode};
 
 use super::SharedHealth;
 use super::metrics::Metrics;
@@ -11,9 +11,9 @@ use crate::http::Page;
 
 /// What a request gets.
 pub fn answer(request: &Request<Incoming>, metrics: &Metrics, health: &SharedHealth) -> Page {
-    match (request.method(), request.uri().path()) {
-        (&Method::GET, "/metrics") => Page::metrics(metrics.text()),
-        (&Method::GET, "/healthz") => {
+    match request.uri().path() {
+        "/metrics" => Page::metrics(metrics.text()),
+        "/healthz" => {
             let health = health.lock().unwrap_or_else(PoisonError::into_inner);
             let status = if health.good() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
             Page { status, kind: "application/json", text: health.json() }

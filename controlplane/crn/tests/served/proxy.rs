@@ -16,6 +16,15 @@ impl Proxy {
     /// A wire to the server at `to`. With `cut_after`, the first connection breaks when so many octets have gone to the
     /// server, in the middle of whatever they are.
     pub fn new(to: &str, cut_after: Option<usize>) -> Proxy {
+        Proxy::start(to, cut_after, usize::MAX)
+    }
+
+    /// As [`Proxy::new`], but nobody listens any more once the first connection is there.
+    pub fn dying(to: &str, cut_after: usize) -> Proxy {
+        Proxy::start(to, Some(cut_after), 1)
+    }
+
+    fn start(to: &str, cut_after: Option<usize>, connections: usize) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let live = Arc::new(Mutex::new(Vec::new()));
@@ -23,7 +32,7 @@ impl Proxy {
         // It ends with the test's process.
         thread::spawn(move || {
             let mut limit = cut_after;
-            for client in listener.incoming().map_while(Result::ok) {
+            for client in listener.incoming().map_while(Result::ok).take(connections) {
                 let Ok(server) = TcpStream::connect(&to) else { continue };
                 let ends = [client.try_clone().unwrap(), server.try_clone().unwrap()];
                 kept.lock().unwrap().extend(ends);

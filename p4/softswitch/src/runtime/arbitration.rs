@@ -95,8 +95,11 @@ impl Arbitration {
                 return Err(Fault::new(Code::FailedPrecondition, what));
             }
             Some(client) if client.role != role => {
-                let what =
-                    format!("this stream has role `{}`, not `{role}`: open another stream", client.role);
+                let what = format!(
+                    "this stream has {}, not {}: open another stream",
+                    named(&client.role),
+                    named(role)
+                );
                 return Err(Fault::new(Code::FailedPrecondition, what));
             }
             Some(_) => {}
@@ -113,7 +116,8 @@ impl Arbitration {
             && self.clients.iter().any(taken)
         {
             return Err(Fault::invalid(format!(
-                "election id {id} is used by another client of role `{role}`"
+                "election id {id} is used by another client of {}: take another",
+                named(role)
             )));
         }
         Ok(())
@@ -149,7 +153,8 @@ impl Arbitration {
         let denied = |what: String| Err(Fault::new(Code::PermissionDenied, what));
         let Some(state) = self.roles.get(role).filter(|state| state.primary.is_some()) else {
             return denied(format!(
-                "role `{role}` has no primary: open a stream and wait for the arbitration's answer"
+                "{} has no primary: open a stream and wait for the arbitration's answer",
+                named(role)
             ));
         };
         if election_id.is_some() && election_id == state.highest {
@@ -157,7 +162,7 @@ impl Arbitration {
         }
         let given = election_id.map_or("none".to_owned(), |id| id.to_string());
         let highest = state.highest.map_or("none".to_owned(), |id| id.to_string());
-        denied(format!("not the primary of role `{role}`: its election id is {highest}, {given} was given"))
+        denied(format!("not the primary of {}: its election id is {highest}, {given} was given", named(role)))
     }
 
     pub fn is_primary(&self, stream: StreamId) -> bool {
@@ -213,6 +218,11 @@ fn role_name(role: Option<&Role>) -> RoleName {
 /// The role of a request that may still use the number.
 pub(super) fn numbered_role(name: &str, id: u64) -> RoleName {
     if name.is_empty() && id != 0 { format!("\0{id}") } else { name.to_owned() }
+}
+
+/// A role in words; the default one has no name.
+fn named(role: &str) -> String {
+    if role.is_empty() { "the default role".to_owned() } else { format!("role `{role}`") }
 }
 
 #[cfg(test)]

@@ -93,6 +93,20 @@ pub(super) fn read(
             );
             continue;
         }
+        if let (End::Port(one), End::Port(other)) = (first, second)
+            && one.switch == other.switch
+        {
+            problems.push(
+                Problem::error(
+                    "topology::endpoints",
+                    format!("both ends of this link are on `{}`", one.switch),
+                )
+                .at(spans[1], "the same switch")
+                .at(spans[0], "as here")
+                .hint("a link joins two nodes: name another switch, or a host"),
+            );
+            continue;
+        }
         if let Some(lag) = lag {
             groups.join(lag, [first, second], endpoints.span, problems);
         }

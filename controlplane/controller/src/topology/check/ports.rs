@@ -135,11 +135,12 @@ fn bmv2_queues(file: &raw::File, nodes: &Nodes, problems: &mut Problems) {
 
 /// A threshold that a queue never reaches reports nothing, silently.
 fn depth(raw: &raw::Profile, profile: &Profile, nodes: &Nodes, problems: &mut Problems) {
-    let packets = nodes.switches.values().filter_map(|switch| {
+    let queues = nodes.switches.values().filter_map(|switch| {
         let queues = switch.queues?;
-        Some(if switch.thrift.is_some() { u64::from(queues.depth) } else { BMV2_PACKETS })
+        let set = switch.thrift.is_some();
+        Some((if set { u64::from(queues.depth) } else { BMV2_PACKETS }, set))
     });
-    let Some(packets) = packets.min() else { return };
+    let Some((packets, set)) = queues.min() else { return };
     let most = packets * LARGEST_FRAME;
     if profile.b_th < most {
         return;
@@ -152,8 +153,13 @@ fn depth(raw: &raw::Profile, profile: &Profile, nodes: &Nodes, problems: &mut Pr
         )
         .at(given.span, "never reached, so nothing is reported")
         .hint(format!(
-            "{packets} packets hold at most {}; give the switch `thrift`, so that the depth is set, or lower b_th",
-            Size::new(most)
+            "{packets} packets hold at most {}; {}, or lower b_th",
+            Size::new(most),
+            if set {
+                format!("raise `queues.depth` to {} at least", profile.b_th / LARGEST_FRAME + 1)
+            } else {
+                "give the switch `thrift`, so that the depth is set".to_owned()
+            }
         )),
     );
 }
