@@ -19,10 +19,12 @@ pub mod crf;
 pub mod csf;
 pub mod packet;
 
+mod configuration;
 mod policy;
 mod ring;
 mod rtt;
 mod sink;
+mod timers;
 
 pub use packet::{FlowKey, IpFields, Packet};
 pub use policy::smallest_m;

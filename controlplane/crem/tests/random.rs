@@ -114,8 +114,10 @@ proptest! {
             order.sort_unstable();
             let all = order.len();
             order.dedup();
-            // A packet that was late beyond all waiting may be restored, given up, and then come by itself.
-            prop_assert!(all - order.len() <= usize::try_from(world.crf.stats().restored).unwrap());
+            // A packet that was late beyond all waiting may be restored, given up, and then come by itself; one behind a gap that is
+            // left to the transport goes on twice.
+            let doubled = world.crf.stats().restored + world.crf.stats().refusals;
+            prop_assert!(all - order.len() <= usize::try_from(doubled).unwrap());
             prop_assert!(order.iter().all(|psn| sent.contains(psn)));
             prop_assert_eq!(world.crf.stats().invalid, 0);
 
@@ -147,6 +149,7 @@ proptest! {
             // A second gap in a block that was answered just before has to wait for its turn, longer than packets are held.
             if order == Order::Pass || world.csf.stats().too_soon > 0 {
                 received.sort_by_key(|psn| Psn::new(*psn).ahead_of(first));
+                received.dedup();
             }
             let missing: Vec<_> = sent.iter().filter(|psn| !received.contains(psn)).collect();
             prop_assert!(missing.is_empty(), "{:?} {:?} {:?}", order, missing, world.crf.stats());

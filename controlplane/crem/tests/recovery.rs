@@ -227,12 +227,45 @@ fn the_fallback_can_be_left_to_the_transport_on_either_side() {
         world.burst(FIRST, 16);
         world.run_for(40 * DELAY);
         assert_eq!(world.crf.stats().given_up, 1);
-        assert_eq!(world.received.len(), 15, "what was held is delivered");
+        assert_eq!(world.received.len(), 16, "what was held is delivered, the one behind the gap twice");
         // The transport sends it again: it passes, at its old position.
         world.send(write(FIRST.plus(3)));
         world.run_for(4 * DELAY);
-        assert_eq!(world.received.len(), 16);
+        assert_eq!(world.received.len(), 17);
         assert_eq!((world.crf.stats().late, world.csf.stats().retransmitted), (1, 1));
+    }
+}
+
+/// Ours: a go-back-N receiver drops all that comes behind a gap, so only the packet that makes it ask goes on, and the rest as
+/// soon as the transport's retransmission has come.
+#[test]
+fn what_is_held_behind_a_gap_that_the_transport_fills_need_not_cross_the_path_again() {
+    for comes in [true, false] {
+        let mut lose = losing(at(&[3]));
+        let channel = move |leg, octets: &[u8]| match leg {
+            Leg::Forth if octets[1] & 0x80 != 0 => Fate::Lost,
+            _ => lose(leg, octets),
+        };
+        let crf = CrfConfig { fallback: Fallback::Transport, ..crf_config(Order::Hold) };
+        let mut world = World::established(fixed(0), crf, FIRST, channel);
+        world.burst(FIRST, 16);
+        // The request leaves at the burst's end; a round trip and a quarter later the wait is over.
+        world.run_for(DELAY + 5 * 2 * DELAY / 4 + 200_000);
+        let asks = [psns(3), at(&[4])].concat();
+        assert_eq!(world.order(), asks, "the packet behind the gap, for the receiver's NAK");
+        if comes {
+            world.send(write(FIRST.plus(3)));
+            world.run_for(DELAY + 1);
+            assert_eq!(world.order(), [asks, (3..16).map(|n| FIRST.plus(n).value()).collect()].concat());
+            assert_eq!(world.crf.stats().late, 1);
+        } else {
+            // Two round trips for it, and no more.
+            world.run_for(4 * DELAY - 300_000);
+            assert_eq!(world.order(), asks);
+            world.run_for(400_000);
+            assert_eq!(world.order(), [asks, (4..16).map(|n| FIRST.plus(n).value()).collect()].concat());
+        }
+        world.assert_intact();
     }
 }
 

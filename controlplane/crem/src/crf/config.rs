@@ -125,6 +125,8 @@ pub struct CrfStats {
     pub fallback_requests: u64,
     /// Packets given up: left to the RDMA transport.
     pub given_up: u64,
+    /// Gaps behind which one packet went on before its turn, and so twice, for the receiver's NAK.
+    pub refusals: u64,
     /// Jumps of the PSN beyond what is tracked.
     pub jumps: u64,
     /// Datagrams that are no CREM messages.

@@ -4,8 +4,9 @@ use wire::crem::{Flags, FlowKind, Hello, HelloAck, Message, ParamAck, ParamStatu
 
 use super::config::CrfConfig;
 use super::flow::{Context, Flow};
-use super::slot::{Configuration, Slot, Store};
+use super::slot::{Slot, Store};
 use crate::code::Code;
+use crate::configuration::Configuration;
 use crate::packet::{MIN_PAYLOAD, PREFIX_OCTETS};
 use crate::ring::Ring;
 use crate::sink::Deliver;
@@ -86,23 +87,17 @@ impl Flow {
             self.start_at(update.effective_psn);
         }
         let effective = self.position(update.effective_psn);
-        let configuration = Configuration {
-            id: update.config_id,
-            code,
-            k: update.k,
-            m: update.m,
-            octets: update.t,
-            effective,
-        };
-        if self.configurations.contains(&configuration) {
+        let configuration =
+            Configuration { id: update.config_id, code, k: update.k, m: update.m, octets: update.t };
+        if self.configurations.contains(&(configuration, effective)) {
             return ParamStatus::ACCEPTED;
         }
         self.release_configurations();
-        let taken = self.configurations.iter().any(|known| known.id == configuration.id);
+        let taken = self.configurations.iter().any(|(known, _)| known.id == configuration.id);
         if taken || self.configurations.len() >= MAX_CONFIGURATIONS {
             return ParamStatus::RESOURCES_EXHAUSTED;
         }
-        self.configurations.push(configuration);
+        self.configurations.push((configuration, effective));
         ParamStatus::ACCEPTED
     }
 
@@ -110,7 +105,7 @@ impl Flow {
     /// Lets go of configurations that no block can use any more: a newer one holds from before everything that is tracked.
     fn release_configurations(&mut self) {
         let tail = self.tail();
-        let newest = self.configurations.iter().rposition(|known| known.effective <= tail);
+        let newest = self.configurations.iter().rposition(|(_, effective)| *effective <= tail);
         if let Some(newest) = newest {
             self.configurations.drain(..newest);
         }

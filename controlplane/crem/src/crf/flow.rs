@@ -10,12 +10,14 @@ use wire::units::Nanos;
 
 use super::config::{CrfConfig, CrfStats, Order};
 use super::report::Interval;
-use super::slot::{Block, Configuration, Missing, Slot, SlotState, Store};
+use super::slot::{Block, Missing, Slot, SlotState, Store};
 use crate::code::Decoder;
+use crate::configuration::Configuration;
 use crate::packet::{FlowKey, IpFields, PREFIX_OCTETS, Packet, Source, rate_of, read_symbol, set_rate};
 use crate::ring::Ring;
 use crate::rtt::Rtt;
 use crate::sink::Deliver;
+use crate::timers::Armed;
 
 /// Half of the number space.
 const HALF: u32 = 1 << 23;
@@ -48,7 +50,8 @@ pub(super) struct Flow {
     /// Where `HELLO` came from.
     pub peer: SocketAddr,
     pub hello: Hello,
-    pub configurations: Vec<Configuration>,
+    /// Those that were acknowledged, and the positions of their Effective PSNs.
+    pub configurations: Vec<(Configuration, u64)>,
     pub ring: Ring,
     pub slots: Vec<Slot>,
     /// The first position that is tracked at all; `None` before the first configuration.
@@ -78,7 +81,7 @@ pub(super) struct Flow {
     /// When `HELLO_ACK` was sent, if once only: the first `PARAM_UPDATE` answers it.
     pub acknowledged_at: Option<Nanos>,
     pub last_heard: Nanos,
-    pub armed: Nanos,
+    pub armed: Armed,
 }
 
 /// Headers, number and time of the last source packet.
@@ -116,7 +119,7 @@ impl Flow {
             last: None,
             acknowledged_at: Some(now),
             last_heard: now,
-            armed: Nanos::MAX,
+            armed: Armed::default(),
         }
     }
 
@@ -155,7 +158,8 @@ impl Flow {
 
     /// The configuration that blocks which start at `position` use.
     pub(super) fn configuration_at(&self, position: u64) -> Option<&Configuration> {
-        self.configurations.iter().rev().find(|configuration| configuration.effective <= position)
+        let mut newest_first = self.configurations.iter().rev();
+        newest_first.find(|(_, effective)| *effective <= position).map(|(configuration, _)| configuration)
     }
 
     //= CREM, Receiver Rules: 2662a776
@@ -324,7 +328,8 @@ impl Flow {
             return;
         }
         while self.deliver < self.next {
-            if self.slot(self.deliver).state == SlotState::Missing && ctx.now < self.held_until(self.deliver)
+            if self.slot(self.deliver).state == SlotState::Missing
+                && (ctx.now < self.held_until(self.deliver) || self.is_left_to_transport(ctx))
             {
                 return;
             }
@@ -333,14 +338,37 @@ impl Flow {
     }
 
     /// Until when packets are held for a missing one. Ours, as decided: one round-trip time from the request, and a quarter for
-    /// the pace of the answer.
+    /// the pace of the answer; then two for the transport's own retransmission.
     pub(super) fn held_until(&self, position: u64) -> Nanos {
         match self.missing.get(&position) {
+            Some(Missing { refused: Some(at), .. }) => *at + self.rtt.eighths(16),
             Some(missing) if !missing.given_up => {
                 missing.requested.map_or(Nanos::MAX, |at| at + self.rtt.eighths(10))
             }
             _ => Nanos(0),
         }
+    }
+
+    /// The gap at `deliver` is the transport's to fill: true the first time, when the packet behind it goes on. Ours: to that
+    /// one the receiver answers with its NAK, and it drops whatever else comes. So the rest stays here until the packet that
+    /// the transport sends again has come; handed over now, all of it would have to cross the path again, unprotected.
+    fn is_left_to_transport<T: Deliver>(&mut self, ctx: &mut Context<'_, T>) -> bool {
+        let gap = self.deliver;
+        if self.missing.get(&gap).is_none_or(|missing| missing.refused.is_some()) {
+            return false;
+        }
+        let is_packet = |slot: &Slot| matches!(slot.state, SlotState::Received | SlotState::Restored);
+        let Some(behind) = (gap + 1..self.next).find(|&position| is_packet(self.slot(position))) else {
+            return false;
+        };
+        if let Some(missing) = self.missing.get_mut(&gap) {
+            missing.refused = Some(ctx.now);
+        }
+        ctx.stats.refusals += 1;
+        self.hand_over(behind, ctx);
+        // It has to go again, in its turn.
+        self.slot_mut(behind).delivered = false;
+        true
     }
 
     /// Delivers what stands at `deliver`, if it is a packet, and goes on to the next.

@@ -27,9 +27,8 @@ mod slot;
 pub use config::{CrfConfig, CrfStats, Fallback, Order};
 pub use flow::Verdict;
 
-use core::cmp::Reverse;
 use core::net::SocketAddr;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -39,6 +38,7 @@ use wire::units::Nanos;
 
 use crate::packet::{FlowKey, Kind, Packet, classify};
 use crate::sink::Deliver;
+use crate::timers::Timers;
 use flow::{Context, Flow};
 
 /// The receiver function of a host or gateway.
@@ -48,7 +48,7 @@ pub struct Crf {
     rng: ChaCha20Rng,
     flows: BTreeMap<FlowKey, Flow>,
     by_id: BTreeMap<FlowId, FlowKey>,
-    timers: BinaryHeap<Reverse<(Nanos, FlowKey)>>,
+    timers: Timers,
     buffer: Vec<u8>,
     stats: CrfStats,
 }
@@ -61,7 +61,7 @@ impl Crf {
             rng: ChaCha20Rng::from_seed(seed),
             flows: BTreeMap::new(),
             by_id: BTreeMap::new(),
-            timers: BinaryHeap::new(),
+            timers: Timers::default(),
             buffer: Vec::new(),
             stats: CrfStats::default(),
         }
@@ -201,18 +201,16 @@ impl Crf {
 
     /// The time of the next [`Crf::timeout`]; it may be called early or late.
     pub fn next_timeout(&self) -> Option<Nanos> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        self.timers.next()
     }
 
     /// Does what is due.
     pub fn timeout(&mut self, now: Nanos, out: &mut impl Deliver) {
-        while let Some(&Reverse((at, key))) = self.timers.peek() {
-            if at > now {
-                return;
+        while let Some((at, key)) = self.timers.due(now) {
+            let Some(flow) = self.flows.get_mut(&key) else { continue };
+            if !flow.armed.fires(at) {
+                continue;
             }
-            self.timers.pop();
-            let Some(flow) = self.flows.get_mut(&key).filter(|flow| flow.armed == at) else { continue };
-            flow.armed = Nanos::MAX;
             if now >= flow.last_heard + self.config.idle_timeout {
                 let close = Message::Close(Close { reason: CloseReason::FLOW_ENDED });
                 self.with(key, now, out, |flow, ctx| flow.send(&close, Flags::NONE, ctx));
@@ -235,10 +233,7 @@ impl Crf {
         let (config, stats, buffer) = (&self.config, &mut self.stats, &mut self.buffer);
         let result = f(flow, &mut Context { config, stats, out, buffer, now });
         let deadline = flow.deadline(&self.config);
-        if deadline < flow.armed {
-            flow.armed = deadline;
-            self.timers.push(Reverse((deadline, key)));
-        }
+        self.timers.arm(key, &mut flow.armed, deadline);
         Some(result)
     }
 }

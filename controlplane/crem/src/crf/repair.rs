@@ -5,8 +5,9 @@ use wire::frame::Ecn;
 use wire::units::Nanos;
 
 use super::flow::{Context, Flow, psn_of};
-use super::slot::{Block, Configuration, Kept, SlotState};
+use super::slot::{Block, Kept, SlotState};
 use crate::code::RepairSymbol;
+use crate::configuration::Configuration;
 use crate::sink::Deliver;
 
 /// What a repair message carries.
@@ -32,7 +33,7 @@ impl Flow {
     ) -> bool {
         self.last_heard = ctx.now;
         let Some(configuration) = self.configuration_of(repair) else { return false };
-        let Some(content) = Self::content(repair, &configuration) else { return false };
+        let Some(content) = Self::content(repair, configuration) else { return false };
         let start = self.position(repair.block_start);
         let end = start + u64::from(repair.k);
         if end > self.next + u64::from(self.ring.window()) / 2 {
@@ -51,7 +52,7 @@ impl Flow {
             ctx.stats.needless += 1;
             return true;
         }
-        if !self.fits_in(start, end, repair, &configuration) {
+        if !self.fits_in(start, end, repair, configuration) {
             return false;
         }
         self.learn_positions(start, end, repair, ctx);
@@ -91,7 +92,8 @@ impl Flow {
 
     //= CREM, Configuration Changes: c3c03329
     fn configuration_of(&self, repair: &Repair<'_>) -> Option<Configuration> {
-        let configuration = *self.configurations.iter().find(|known| known.id == repair.config_id)?;
+        let (configuration, _) =
+            *self.configurations.iter().find(|(known, _)| known.id == repair.config_id)?;
         let scheme = repair.scheme == configuration.code.scheme() || repair.scheme == Scheme::SOURCE_COPY;
         let octets = repair.symbol.is_empty() || repair.symbol.len() == usize::from(configuration.octets);
         (scheme && octets && repair.k <= configuration.k).then_some(configuration)
@@ -100,7 +102,7 @@ impl Flow {
     //= CREM, FEC Schemes: 277d8371
     //= CREM, Cauchy Code: f0a922de b42b2c0c
     /// What the message carries; `None` when its index, sets or session contradict each other.
-    fn content(repair: &Repair<'_>, configuration: &Configuration) -> Option<Content> {
+    fn content(repair: &Repair<'_>, configuration: Configuration) -> Option<Content> {
         let sets = repair.lost.is_none_or(|lost| !lost.is_empty() && lost.is_subset(&repair.present));
         if !sets {
             return None;
@@ -121,7 +123,7 @@ impl Flow {
 
     //= CREM, Source Blocks: eac4c389
     /// Whether a block agrees with the same block as described before, and overlaps no other.
-    fn fits_in(&self, start: u64, end: u64, repair: &Repair<'_>, configuration: &Configuration) -> bool {
+    fn fits_in(&self, start: u64, end: u64, repair: &Repair<'_>, configuration: Configuration) -> bool {
         if let Some(block) = self.blocks.get(&start) {
             return block.k == repair.k
                 && block.present == repair.present

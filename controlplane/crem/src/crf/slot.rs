@@ -3,7 +3,7 @@
 use wire::crem::Bitmap;
 use wire::units::Nanos;
 
-use crate::code::Code;
+use crate::configuration::Configuration;
 use crate::packet::IpFields;
 
 /// What is known of a PSN.
@@ -46,12 +46,21 @@ pub(super) struct Missing {
     pub request_ids: [u16; 2],
     pub in_block: bool,
     pub given_up: bool,
+    /// When the packet behind it went on, so that the transport sends this one again.
+    pub refused: Option<Nanos>,
 }
 
 impl Default for Missing {
     fn default() -> Self {
-        let due = Nanos::MAX;
-        Self { due, requested: None, rounds: 0, request_ids: [0; 2], in_block: false, given_up: false }
+        Self {
+            due: Nanos::MAX,
+            requested: None,
+            rounds: 0,
+            request_ids: [0; 2],
+            in_block: false,
+            given_up: false,
+            refused: None,
+        }
     }
 }
 
@@ -60,18 +69,6 @@ impl Missing {
     pub(super) fn is_waiting(&self) -> bool {
         self.due == Nanos::MAX && self.requested.is_none() && !self.in_block && !self.given_up
     }
-}
-
-/// A configuration that was acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Configuration {
-    pub id: u8,
-    pub code: Code,
-    pub k: u8,
-    pub m: u8,
-    pub octets: u16,
-    /// The position of its Effective PSN.
-    pub effective: u64,
 }
 
 /// A repair symbol that is kept.

@@ -4,18 +4,7 @@ use wire::crem::Bitmap;
 use wire::roce::Psn;
 use wire::units::Nanos;
 
-use crate::code::Code;
-
-/// What a block is coded with (CREM, Configuration Changes).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Configuration {
-    pub id: u8,
-    pub code: Code,
-    pub k: u8,
-    pub m: u8,
-    /// T.
-    pub octets: u16,
-}
+use crate::configuration::Configuration;
 
 /// A block: open while it takes packets, then kept for retransmission.
 #[derive(Clone, Debug)]

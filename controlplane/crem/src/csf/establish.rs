@@ -9,10 +9,10 @@ use wire::crem::{
 use wire::roce::Psn;
 use wire::units::Nanos;
 
-use super::block::Configuration;
 use super::breaker::Verdict;
 use super::flow::{Context, Flow, HALF, Limits};
 use crate::code::Code;
+use crate::configuration::Configuration;
 use crate::ring::Ring;
 use crate::sink::Transmit;
 

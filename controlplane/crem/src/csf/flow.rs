@@ -7,18 +7,20 @@ use wire::crem::{Bitmap, FlowId, Schemes};
 use wire::roce::Psn;
 use wire::units::Nanos;
 
-use super::block::{Block, Configuration, Job, Work};
+use super::block::{Block, Job, Work};
 use super::breaker::{Breaker, Verdict};
 use super::budget::Budget;
 use super::config::{CsfConfig, CsfStats};
 use super::emit::Scratch;
 use super::establish::{Pending, State};
 use crate::code::Code;
+use crate::configuration::Configuration;
 use crate::packet::{FlowKey, PREFIX_OCTETS, Source};
 use crate::policy::Policy;
 use crate::ring::Ring;
 use crate::rtt::Rtt;
 use crate::sink::Transmit;
+use crate::timers::Armed;
 
 /// Half of the number space: a PSN further ahead than this lies behind.
 pub(super) const HALF: u32 = 1 << 23;
@@ -86,7 +88,7 @@ pub(super) struct Flow {
     pub activity: [u32; 2],
     pub activity_end: Nanos,
     /// The earliest entry of this flow in the queue of timers.
-    pub armed: Nanos,
+    pub armed: Armed,
 }
 
 impl Flow {
@@ -122,7 +124,7 @@ impl Flow {
             acknowledged: false,
             activity: [0; 2],
             activity_end: now,
-            armed: Nanos::MAX,
+            armed: Armed::default(),
         }
     }
 

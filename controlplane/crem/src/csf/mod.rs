@@ -30,9 +30,8 @@ pub use config::{CsfConfig, CsfStats, FallbackAnswer};
 
 pub(crate) use establish::SCHEMES;
 
-use core::cmp::Reverse;
 use core::net::{IpAddr, SocketAddr};
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -41,6 +40,7 @@ use wire::units::Nanos;
 
 use crate::packet::{FlowKey, Kind, Packet, classify};
 use crate::sink::Transmit;
+use crate::timers::Timers;
 use acks::Pairs;
 use establish::State;
 use flow::{Context, Flow};
@@ -57,7 +57,7 @@ pub struct Csf {
     by_nonce: BTreeMap<u64, FlowKey>,
     by_id: BTreeMap<(SocketAddr, FlowId), FlowKey>,
     pairs: Pairs,
-    timers: BinaryHeap<Reverse<(Nanos, FlowKey)>>,
+    timers: Timers,
     message: Vec<u8>,
     stats: CsfStats,
 }
@@ -89,7 +89,7 @@ impl Csf {
             flows: BTreeMap::new(),
             by_nonce: BTreeMap::new(),
             by_id: BTreeMap::new(),
-            timers: BinaryHeap::new(),
+            timers: Timers::default(),
             message: Vec::new(),
             stats: CsfStats::default(),
         }
@@ -281,22 +281,16 @@ impl Csf {
 
     /// The time of the next [`Csf::timeout`]; it may be called early or late.
     pub fn next_timeout(&self) -> Option<Nanos> {
-        self.timers.peek().map(|Reverse((at, _))| *at)
+        self.timers.next()
     }
 
     /// Does what is due.
     pub fn timeout(&mut self, now: Nanos, out: &mut impl Transmit) {
-        while let Some(&Reverse((at, key))) = self.timers.peek() {
-            if at > now {
-                return;
-            }
-            self.timers.pop();
+        while let Some((at, key)) = self.timers.due(now) {
             let Some(flow) = self.flows.get_mut(&key) else { continue };
-            if flow.armed != at {
-                // A later entry that an earlier deadline has overtaken.
+            if !flow.armed.fires(at) {
                 continue;
             }
-            flow.armed = Nanos::MAX;
             if now >= flow.last_source + self.config.idle_timeout {
                 self.with(key, now, out, |flow, ctx| flow.close(CloseReason::FLOW_ENDED, ctx));
                 self.remove(key);
@@ -334,10 +328,7 @@ impl Csf {
             }
         }
         let deadline = flow.deadline(&self.config);
-        if deadline < flow.armed {
-            flow.armed = deadline;
-            self.timers.push(Reverse((deadline, key)));
-        }
+        self.timers.arm(key, &mut flow.armed, deadline);
         Some(result)
     }
 }
