@@ -5,7 +5,7 @@ TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
 CRN = $(CARGO) run --locked --quiet -p crn --
 FIGURES = target/figures
 
-.PHONY: help run test bench loom soak bmv2-tests differential lint docs generate check-generated figures p4 clean
+.PHONY: help run test bench loom soak bmv2-tests differential lint docs generate check-generated figures headline neon p4 clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
@@ -13,6 +13,8 @@ help:
 	@echo "make bmv2-tests       the packet tests on every target that is installed, one list"
 	@echo "make differential     100,000 random packets through BMv2 and softswitch at once (minutes; as root)"
 	@echo "make bench            speed of the controller at scale, of RDCC's receiver, of the codes beside ISA-L, and of softswitch beside BMv2"
+	@echo "make headline         completion times over a long path that loses packets: plain RoCEv2, fixed FEC, CREM"
+	@echo "make neon             the codes' tests on Arm's instructions, in an emulator"
 	@echo "make soak             10^8 packets through softswitch without a single allocation; 10^8 steps of RDCC's machines (minutes)"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
@@ -37,6 +39,13 @@ differential:
 # Every order of threads at the counts of admission, in a target directory of its own: other flags build everything anew.
 loom:
 	RUSTFLAGS="--cfg admission_loom" $(CARGO) test --locked --release -p admission --lib --target-dir target/loom loom
+
+# The codes' tests on Arm's instructions, emulated: needs Debian's qemu-user, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross, and
+# `rustup target add aarch64-unknown-linux-gnu`.
+neon:
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+		$(CARGO) test --locked -p crem --lib --test code --target aarch64-unknown-linux-gnu --target-dir target/neon
 
 bench:
 	$(CARGO) run --locked --release -p controller --example scale
@@ -67,12 +76,19 @@ figures:
 	@mkdir -p $(FIGURES)
 	$(CRN) sim $(TOPOLOGIES) --out $(FIGURES) | grep -v '^Pictures' | sed 's/ *$$//' > $(FIGURES)/run.txt
 
+# Completion times over 20 ms and 0.1 % loss: plain RoCEv2, fixed FEC, CREM. Virtual time, minutes of the processor's.
+HEADLINE = $(CARGO) run --locked --quiet -p crem --example completion -- --headline
+
+headline:
+	@mkdir -p $(FIGURES)
+	$(HEADLINE) $(FIGURES)/crem-20ms.svg
+
 # The states of a path as docs/admission.md draws them, from the transition table.
 STATE_DIAGRAM = $(CARGO) run --locked --quiet -p admission --features enabled --example state_diagram -- docs/admission.md
 
 README_BLOCK = awk '/^<!-- end -->/ { inside = 0 } inside && !/^```/ { print } /^<!-- output of make run -->/ { inside = 1 }' README.md
 
-generate: figures
+generate: figures headline
 	$(P4_CONSTANTS)
 	$(CRN) schema > topologies/topology.schema.json
 	$(CARGO) run --locked --quiet -p conformance
@@ -80,12 +96,13 @@ generate: figures
 	$(STATE_DIAGRAM)
 	cp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
 	cp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
+	cp $(FIGURES)/crem-20ms.svg docs/pictures/crem-20ms.svg
 	awk -v file=$(FIGURES)/run.txt '/^<!-- end -->/ { inside = 0 } !inside { print } \
 		/^<!-- output of make run -->/ { inside = 1; print "```text"; while ((getline line < file) > 0) print line; print "```" }' \
 		README.md > $(FIGURES)/README.md
 	cp $(FIGURES)/README.md README.md
 
-check-generated: figures
+check-generated: figures headline
 	$(MAKE) --no-print-directory -C p4 check
 	$(P4_CONSTANTS) --check
 	$(CRN) schema | cmp - topologies/topology.schema.json
@@ -94,6 +111,7 @@ check-generated: figures
 	$(STATE_DIAGRAM) --check
 	cmp $(FIGURES)/incast-8to1/queue.svg docs/pictures/incast-8to1.svg
 	cmp $(FIGURES)/uplink/queue.svg docs/pictures/uplink.svg
+	cmp $(FIGURES)/crem-20ms.svg docs/pictures/crem-20ms.svg
 	$(README_BLOCK) | cmp - $(FIGURES)/run.txt
 
 p4:

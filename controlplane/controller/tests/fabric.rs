@@ -284,6 +284,17 @@ fn a_switch_at_the_boundary_knows_all_marks() {
     assert!(of(&parse(&boundary), "l3", "marking_edge").is_empty());
 }
 
+/// The switches can mark so fast; reading all their counters four times a period takes the controller longer.
+#[test]
+fn periods_that_nobody_can_collect_are_warned_of() {
+    let text = TEXT.to_owned() + MARKING;
+    let codes = |period: &str| {
+        let parsed = parse(&text.replace("period: 1048576us", period));
+        parsed.warnings.iter().map(|warning| warning.code).filter(|code| *code == "topology::marking").count()
+    };
+    assert_eq!((codes("period: 131072us"), codes("period: 65536us")), (0, 1));
+}
+
 #[test]
 fn marking_that_could_not_work_is_refused() {
     let text = TEXT.to_owned() + MARKING;

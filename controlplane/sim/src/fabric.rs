@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use controller::topology::{PeerNode, PortRef, Topology, Workload};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
 use softswitch::{Packet, PortConfig, QueueRate};
 use wire::units::Nanos;
 
@@ -13,7 +15,7 @@ use crate::link::{self, FRAME_OVERHEAD, Link};
 use crate::measure::{self, Deliveries, QueueTrace};
 use crate::pipeline::Pipeline;
 use crate::run::{Outcome, Progress, RunError};
-use crate::summary::{Bottleneck, Heard, Rdcc, Reaction, Steady, Summary};
+use crate::summary::{Bottleneck, Crem, Heard, PathLoss, Rdcc, Reaction, Steady, Summary};
 use crate::workload::{Batches, Transfer};
 use controller::topology::Scheme;
 
@@ -22,6 +24,9 @@ const PATIENCE: Nanos = Nanos(200_000_000);
 
 /// The smallest frame; with it and the queue's octets follows how many packets a queue may have to hold.
 const SMALLEST_FRAME: u64 = 64;
+
+/// What a workload's loss is given in.
+const PARTS: u64 = 1_000_000;
 
 /// Packets that may wait to become reports: more than ever do, since they don't wait.
 const CLONE_QUEUE: u32 = 65_536;
@@ -84,6 +89,9 @@ pub struct Fabric<'a> {
     /// The first sender that took advice after that.
     advised_at: Option<Nanos>,
     deliveries: Deliveries,
+    /// Decides which packets the bottleneck's link loses.
+    losses: ChaCha8Rng,
+    lost: u64,
 }
 
 impl<'a> Fabric<'a> {
@@ -129,7 +137,9 @@ impl<'a> Fabric<'a> {
             .hosts
             .iter()
             .zip(0..)
-            .map(|((name, host), index)| Host::new(topology, name, host, scheme, host_seed(seed, index)))
+            .map(|((name, host), index)| {
+                Host::new(topology, name, host, scheme, workload.payload, host_seed(seed, index))
+            })
             .collect::<Result<Vec<_>, _>>()?;
         let pairs = workload
             .pairs
@@ -168,6 +178,8 @@ impl<'a> Fabric<'a> {
             cut_at: None,
             advised_at: None,
             deliveries: Deliveries::new(workload.pairs.len()),
+            losses: ChaCha8Rng::from_seed(host_seed(seed, u64::MAX)),
+            lost: 0,
         };
         fabric.configure_ports();
         Ok(fabric)
@@ -329,7 +341,9 @@ impl<'a> Fabric<'a> {
         if (watched, watched_port) == (switch, port) && sw.queue(port, queue).octets > self.b_th {
             self.congested_at.get_or_insert(now);
         }
-        if let Some(frame) = departure.and_then(|departure| departure.packet)
+        let frame = departure.and_then(|departure| departure.packet);
+        let is_lost = frame.is_some() && (watched, watched_port) == (switch, port) && self.link_loses();
+        if let Some(frame) = frame.filter(|_| !is_lost)
             && let Some(&(neighbour, link)) = self.switches[switch].neighbours.get(&port)
         {
             let (neighbour, link) = match (neighbour, self.switches[switch].gateway) {
@@ -346,6 +360,14 @@ impl<'a> Fabric<'a> {
             self.events.push(at, event);
         }
         self.plan_departures(switch);
+    }
+
+    /// Whether the bottleneck's link loses the packet that it carries now.
+    fn link_loses(&mut self) -> bool {
+        let lost =
+            self.workload.loss_ppm > 0 && self.losses.next_u64() % PARTS < self.workload.loss_ppm.into();
+        self.lost += u64::from(lost);
+        lost
     }
 
     /// Whether a frame is Rate Advice of a switch: what a gateway on the way intercepts.
@@ -406,6 +428,13 @@ impl<'a> Fabric<'a> {
             heard.path_reports += of_host.path_reports;
             heard.grants += of_host.grants;
         }
+        let (mut crem, mut octets) = (Crem::default(), [0; 2]);
+        let mut path = PathLoss { lost: self.lost, sent_again: 0 };
+        for host in &self.hosts {
+            host.add_repair(&mut crem, &mut octets);
+            path.sent_again += host.sent_again();
+        }
+        crem.repair_share = octets[1] as f64 / octets[0].max(1) as f64;
         let summary = Summary {
             scheme: self.scheme.name(),
             seed: self.seed,
@@ -429,6 +458,8 @@ impl<'a> Fabric<'a> {
             reports: counters.reports(),
             heard,
             rdcc,
+            crem,
+            path,
         };
         Ok(Outcome {
             summary,

@@ -30,5 +30,6 @@ pub use measure::{Deliveries, QueueTrace};
 pub use pipeline::{Pipeline, PipelineError};
 pub use run::{Outcome, Progress, RunError, run};
 pub use summary::{
-    Bottleneck, Heard, Messages, Quantiles, Rdcc, Reaction, Reports, Slowdown, Steady, Summary, Tail,
+    Bottleneck, Crem, Heard, Messages, PathLoss, Quantiles, Rdcc, Reaction, Reports, Slowdown, Steady,
+    Summary, Tail,
 };

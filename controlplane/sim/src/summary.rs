@@ -26,6 +26,10 @@ pub struct Summary {
     pub heard: Heard,
     /// The receivers' credit accounting; all zero where RDCC doesn't run.
     pub rdcc: Rdcc,
+    /// The repair channel; all zero where CREM doesn't run.
+    pub crem: Crem,
+    /// Packets that the bottleneck's link lost, and that transports sent again.
+    pub path: PathLoss,
 }
 
 /// Messages sent and completed, and how long they took.
@@ -142,4 +146,36 @@ pub struct Rdcc {
     pub outstanding_peak_octets: u64,
     /// How often a receiver's outstanding credit exceeded its budget, over all receivers.
     pub invariant_violations: u64,
+}
+
+/// CREM's functions, over all hosts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Crem {
+    /// Blocks of packets that were protected.
+    pub blocks: u64,
+    /// Repair symbols sent without being asked for.
+    pub ordinary: u64,
+    /// Repair symbols and copies sent on request.
+    pub requested: u64,
+    /// Octets of repair messages over octets of the packets that they protect, payload included.
+    pub repair_share: f64,
+    /// Packets restored at receivers.
+    pub restored: u64,
+    /// Packets left to the transport.
+    pub given_up: u64,
+    /// The largest number of repair symbols that a block was configured to have.
+    pub largest_m: u8,
+    /// The largest loss rate that a sender estimated when a report had come.
+    pub loss_estimate: f64,
+    /// `PATH_REPORT`s that senders took.
+    pub path_reports: u64,
+}
+
+/// Loss on the bottleneck's link and what it cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PathLoss {
+    /// Packets that the link lost, as the workload's `loss` asks for.
+    pub lost: u64,
+    /// Packets that transports sent again.
+    pub sent_again: u64,
 }

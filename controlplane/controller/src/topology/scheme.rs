@@ -21,6 +21,10 @@ pub enum Scheme {
     DcqcnAdmission,
     /// RDCC's credit in front of those windows, which lower grants move too.
     RdccAdmission,
+    /// CREM's functions at both hosts, under go-back-N: packets behind a gap are held.
+    Crem,
+    /// The same under selective repeat: all packets pass.
+    CremPass,
 }
 
 impl Scheme {
@@ -39,6 +43,8 @@ impl Scheme {
             Self::Admission => "admission",
             Self::DcqcnAdmission => "dcqcn+admission",
             Self::RdccAdmission => "rdcc+crn+admission",
+            Self::Crem => "crem",
+            Self::CremPass => "crem+pass",
         }
     }
 
@@ -65,6 +71,11 @@ impl Scheme {
     /// Whether data carries a Rate Signal, and senders take what receivers return of it.
     pub const fn takes_signals(self) -> bool {
         matches!(self, Self::DcqcnSignal)
+    }
+
+    /// Whether hosts protect their packets with CREM.
+    pub const fn uses_crem(self) -> bool {
+        matches!(self, Self::Crem | Self::CremPass)
     }
 
     /// Whether posts wait for byte-window admission.

@@ -7,13 +7,14 @@ mod advised;
 mod credit;
 mod gateway;
 mod nic;
+mod protected;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use controller::topology::{self, MessageShape, Mode, Role, Topology};
 use rdcc::receiver::ReceiverStats;
-use roce::{Endpoint, QpConfig, dcqcn};
+use roce::{Endpoint, QpConfig, Recovery, dcqcn};
 use softswitch::Packet;
 use wire::frame::{self, Ecn};
 use wire::scone::RateSignal;
@@ -21,7 +22,7 @@ use wire::units::{BitPerSec, Nanos};
 
 use crate::link::Link;
 use crate::run::RunError;
-use crate::summary::Heard;
+use crate::summary::{Crem, Heard};
 use crate::workload::Transfer;
 use controller::topology::Scheme;
 
@@ -30,6 +31,7 @@ use advised::Advised;
 use credit::Credit;
 use gateway::Gate;
 use nic::Nic;
+use protected::Protected;
 
 /// Queue pairs of pair `i` are `FIRST_QP + 2 i` (scheduled) and the next (unscheduled), on both hosts.
 const FIRST_QP: u32 = 0x100;
@@ -74,6 +76,8 @@ pub struct Host {
     advised: Option<Advised>,
     gate: Option<Gate>,
     admitted: Option<Admitted>,
+    protected: Option<Protected>,
+    recovery: Recovery,
     rdcc_port: u16,
     timer: Option<Nanos>,
     /// Queue pairs that this host sends on.
@@ -95,6 +99,7 @@ impl Host {
         name: &str,
         host: &topology::Host,
         scheme: Scheme,
+        payload: u64,
         seed: [u8; 32],
     ) -> Result<Self, RunError> {
         let nic = Nic::new(topology, name, host)?;
@@ -119,6 +124,8 @@ impl Host {
             advised,
             gate,
             admitted,
+            protected: scheme.uses_crem().then(|| Protected::new(topology, scheme, payload, seed)),
+            recovery: protected::recovery(scheme),
             rdcc_port: topology.domain.ports.rdcc,
             timer: None,
             outgoing: Vec::new(),
@@ -140,6 +147,18 @@ impl Host {
     /// What moved the windows of admission, where there is one.
     pub fn heard(&self) -> Option<Heard> {
         self.admitted.as_ref().map(Admitted::heard)
+    }
+
+    /// Adds what this host's CREM functions counted, and the octets of packets and repair.
+    pub fn add_repair(&self, all: &mut Crem, octets: &mut [u64; 2]) {
+        if let Some(protected) = &self.protected {
+            protected.add_to(all, octets);
+        }
+    }
+
+    /// Packets that the transport sent again.
+    pub fn sent_again(&self) -> u64 {
+        self.roce.stats().retransmitted_packets
     }
 
     /// Whether DCQCN or advice holds a queue pair below the link's rate, or a window is below its largest.
@@ -206,6 +225,7 @@ impl Host {
             // Without reports a fabric may be full for any number of timeouts: what that costs is to be seen, not an end of it.
             retry_limit: None,
             dcqcn: self.dcqcn,
+            recovery: self.recovery,
             rate_signal: self.rate_signal,
             ..QpConfig::new(qp, qp, peer.into())
         };
@@ -272,9 +292,17 @@ impl Host {
             if let Some(admitted) = &mut self.admitted {
                 admitted.take_packet(source, parsed.payload_head);
             }
-            // A refused packet is counted by the endpoint; there is nobody else to tell.
-            let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
-            self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
+            if self.protected.as_mut().is_none_or(|protected| protected.arrives(&parsed, now)) {
+                // A refused packet is counted by the endpoint; there is nobody else to tell.
+                let _ = self.roce.handle_packet(source, parsed.payload_head, parsed.payload_octets, ce, now);
+                self.take_data(frame.len() as u64, parsed.datagram.source_port, now);
+            }
+            self.take_delivered(now);
+            return;
+        }
+        if let Some(protected) = self.protected.as_mut().filter(|protected| protected.port() == port) {
+            protected.take_datagram(from, &parsed, now);
+            self.take_delivered(now);
             return;
         }
         if let Some(credit) = self.credit.as_mut().filter(|credit| credit.port() == port) {
@@ -285,6 +313,14 @@ impl Host {
         // Beside credit: a lower grant presses on the route as well.
         if let Some(admitted) = &mut self.admitted {
             admitted.take_datagram(from.ip(), port, parsed.payload_head);
+        }
+    }
+
+    /// Packets that CREM held or restored.
+    fn take_delivered(&mut self, now: Nanos) {
+        while let Some(packet) = self.protected.as_mut().and_then(Protected::poll_delivered) {
+            let _ = self.roce.handle_packet(packet.from, &packet.head, packet.octets, false, now);
+            self.take_data((frame::HEADERS_OCTETS + packet.octets) as u64, packet.source_port, now);
         }
     }
 
@@ -328,6 +364,10 @@ impl Host {
     fn work(&mut self, now: Nanos) {
         if self.roce.poll_timeout().is_some_and(|at| at <= now) {
             self.roce.handle_timeout(now);
+        }
+        if let Some(protected) = &mut self.protected {
+            protected.work(now);
+            self.take_delivered(now);
         }
         if self.work_credit(now) {
             self.events.push_back(HostEvent::Activity);
@@ -378,11 +418,22 @@ impl Host {
         if let Some(frame) = self.nic.next_control() {
             return Some(frame);
         }
+        if let Some(protected) = &mut self.protected
+            && let Some(message) = protected.poll_message()
+        {
+            return self.nic.repair_frame(protected.port(), &message);
+        }
         let mut packet = self.roce.poll_transmit(now)?;
         if let Some(advised) = &mut self.advised {
             advised.attach(&mut packet, now);
         }
-        self.nic.roce_frame(&packet)
+        let frame = self.nic.roce_frame(&packet)?;
+        if let Some(protected) = &mut self.protected
+            && let Ok(parsed) = frame::parse(frame.head())
+        {
+            protected.leaves(&parsed, now);
+        }
+        Some(frame)
     }
 
     /// The NIC sends until `at`.
@@ -398,6 +449,7 @@ impl Host {
             self.advised.as_ref().and_then(Advised::poll_timeout),
             self.gate.as_ref().and_then(Gate::poll_timeout),
             self.admitted.as_ref().and_then(Admitted::poll_timeout),
+            self.protected.as_ref().and_then(Protected::poll_timeout),
         ];
         // A machine that wants to be called at once is called a nanosecond later: time must move.
         let at = next.into_iter().flatten().min()?.max(now + Nanos(1));

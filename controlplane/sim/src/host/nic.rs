@@ -8,6 +8,7 @@ use softswitch::Packet;
 use wire::frame::{Datagram, Ecn, UdpChecksum};
 use wire::units::Nanos;
 
+use super::protected;
 use crate::link::Link;
 use crate::run::RunError;
 
@@ -102,11 +103,24 @@ impl Nic {
         self.control.pop_front()
     }
 
+    /// The frame of a message of the repair channel: symbols go with the data, all else as control.
+    pub fn repair_frame(&mut self, port: u16, message: &protected::Message) -> Option<Packet> {
+        let IpAddr::V4(destination) = message.to.ip() else { return None };
+        let dscp = if message.virtual_octets > 0 { self.dscp.scheduled } else { self.dscp.control };
+        let header = self.header(destination, port, message.to.port(), dscp, Ecn::Ect0);
+        let head = header.frame(&message.octets, message.virtual_octets, UdpChecksum::Zero).ok()?;
+        Some(Packet::with_virtual_payload(head, message.virtual_octets))
+    }
+
     /// The frame around a packet of the RoCEv2 endpoint.
     pub fn roce_frame(&mut self, packet: &roce::TxPacket) -> Option<Packet> {
         let IpAddr::V4(destination) = packet.destination else { return None };
         let ecn = if packet.is_data() { Ecn::Ect0 } else { Ecn::NotEct };
-        let header = self.header(destination, packet.source_port, wire::roce::UDP_PORT, packet.dscp, ecn);
+        let header = Datagram {
+            // What isn't fragmented needs none; the ICRC covers it, and a packet that CREM restores has to have it.
+            identification: 0,
+            ..self.header(destination, packet.source_port, wire::roce::UDP_PORT, packet.dscp, ecn)
+        };
         let behind_head = packet.octets_behind_head();
         let head = header.frame(&packet.head, behind_head, UdpChecksum::Zero).ok()?;
         Some(Packet::with_virtual_payload(head, behind_head))

@@ -22,12 +22,17 @@ fn rates(outcomes: &[Outcome]) -> bool {
     outcomes.iter().any(|o| o.summary.reaction.first_cut_us.is_some())
 }
 
+/// Packets that get lost on the way, or that CREM restores.
+fn repair(outcomes: &[Outcome]) -> bool {
+    outcomes.iter().any(|o| o.summary.path.lost + o.summary.crem.blocks > 0)
+}
+
 /// The columns of a comparison, in order.
 pub fn columns(outcomes: &[Outcome]) -> Vec<&'static Column> {
     COLUMNS.iter().filter(|column| (column.shown)(outcomes)).collect()
 }
 
-static COLUMNS: [Column; 13] = [
+static COLUMNS: [Column; 15] = [
     Column { heading: "scheme", cell: |s| s.scheme.to_owned(), shown: always },
     Column {
         heading: "messages\ncompleted",
@@ -75,6 +80,16 @@ static COLUMNS: [Column; 13] = [
         shown: rates,
     },
     Column { heading: "drops", cell: |s| thousands(s.bottleneck.drops), shown: always },
+    Column {
+        heading: "lost on the link\n/sent again",
+        cell: |s| format!("{}/{}", thousands(s.path.lost), thousands(s.path.sent_again)),
+        shown: repair,
+    },
+    Column {
+        heading: "restored\n/largest m",
+        cell: |s| format!("{}/{}", thousands(s.crem.restored), s.crem.largest_m),
+        shown: repair,
+    },
     Column {
         heading: "first cut/\nadvice, us",
         cell: |s| {

@@ -8,6 +8,7 @@ use super::super::fabric::Fabric;
 use super::super::values;
 use super::super::{MarkedFlow, Marking, Origin, Places, Problem, Span, Time, raw};
 use super::nodes::Nodes;
+use crate::marking::SHORTEST_PERIOD;
 use crate::pipeline::generated::constants::MARKING_FLOWS;
 
 pub(super) fn check(
@@ -47,6 +48,17 @@ fn period(given: &Located<Time>, problems: &mut Problems) -> Option<u8> {
     let nanos = given.value.get();
     let micros = nanos / 1000;
     if nanos.is_multiple_of(1000) && micros.is_power_of_two() {
+        if nanos < SHORTEST_PERIOD.0 {
+            let shortest = Time::new(SHORTEST_PERIOD.0);
+            problems.push(
+                Problem::warning(
+                    "topology::marking",
+                    format!("`crn controller` collects no counters of periods as short as {}", given.value),
+                )
+                .at(given.span, "packets are marked, but no PATH_REPORT tells of them")
+                .hint(format!("the shortest that it reads in time: {shortest}")),
+            );
+        }
         return u8::try_from(micros.ilog2()).ok();
     }
     let below = Time::new(1000 << micros.max(1).ilog2());

@@ -109,6 +109,7 @@ fn workload(
         payload,
         messages: messages?,
         bottleneck: bottleneck?,
+        loss_ppm: raw.loss.map_or(0, |loss| u32::try_from(loss.get()).unwrap_or(u32::MAX)),
         schemes: schemes?,
     })
 }

@@ -38,6 +38,8 @@ pub struct Workload {
     pub messages: Vec<MessageShape>,
     /// The switch port whose queue the figures are about.
     pub bottleneck: PortRef,
+    /// In a simulation: how many of a million packets the bottleneck's link loses.
+    pub loss_ppm: u32,
     /// What a simulation compares, in this order.
     pub schemes: Vec<Scheme>,
 }

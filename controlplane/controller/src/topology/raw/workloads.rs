@@ -2,7 +2,7 @@
 
 use crate::topology::decode::{Int, Located};
 use crate::topology::model::Mode;
-use crate::topology::quantity::{Size, Time};
+use crate::topology::quantity::{Fraction, Size, Time};
 use crate::topology::scheme::Scheme;
 use crate::topology::shape::{choice, mapping};
 use crate::topology::values::Endpoint;
@@ -29,6 +29,8 @@ mapping! {
             gap: Time;
             /// RDMA payload of a full packet; default 4096B.
             payload: Located<Size>;
+            /// In a simulation: the part of the packets that the bottleneck's link loses, independently; default 0%.
+            loss: Fraction;
             /// What a simulation compares; default [none, rdcc, rdcc+crn].
             schemes: Located<Vec<Located<SchemeName>>>;
         }
@@ -67,5 +69,7 @@ choice! {
         "admission" => Scheme::Admission,
         "dcqcn+admission" => Scheme::DcqcnAdmission,
         "rdcc+crn+admission" => Scheme::RdccAdmission,
+        "crem" => Scheme::Crem,
+        "crem+pass" => Scheme::CremPass,
     } -> Scheme
 }
