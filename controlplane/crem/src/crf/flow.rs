@@ -24,6 +24,9 @@ const HALF: u32 = 1 << 23;
 /// Positions start here, so that there is room behind the first one.
 const ORIGIN: u64 = 1 << 32;
 
+/// Requests whose time is kept.
+pub(super) const ASKED: usize = 64;
+
 /// What a flow's functions need from around it.
 pub(super) struct Context<'a, T> {
     pub config: &'a CrfConfig,
@@ -76,9 +79,12 @@ pub(super) struct Flow {
     /// No block is due before.
     pub blocks_due: Nanos,
     pub next_request_id: u16,
+    /// The last requests that were not answered yet, by Request ID, and when they were sent; 0 is none.
+    pub asked: [(u16, Nanos); ASKED],
     /// The last packet that came; without one, nothing can be verified, and so not be restored either.
     pub last: Option<LastPacket>,
-    /// When `HELLO_ACK` was sent, if once only: the first `PARAM_UPDATE` answers it.
+    /// When `HELLO_ACK` was sent first: the first `PARAM_UPDATE` answers it. If that was lost, the round-trip time is taken for longer than
+    /// it is, until a request is answered.
     pub acknowledged_at: Option<Nanos>,
     pub last_heard: Nanos,
     pub armed: Armed,
@@ -116,6 +122,7 @@ impl Flow {
             ranges_due: Nanos::MAX,
             blocks_due: Nanos::MAX,
             next_request_id: 1,
+            asked: [(0, Nanos(0)); ASKED],
             last: None,
             acknowledged_at: Some(now),
             last_heard: now,

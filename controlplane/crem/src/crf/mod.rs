@@ -149,7 +149,6 @@ impl Crf {
         }
         if let Some(flow) = self.flows.get_mut(&key) {
             if flow.hello.nonce == hello.nonce && flow.peer == from {
-                flow.acknowledged_at = None;
                 self.with(key, now, out, |flow, ctx| flow.acknowledge_hello(ctx));
                 return;
             }

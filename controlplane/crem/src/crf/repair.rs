@@ -4,7 +4,7 @@ use wire::crem::{Bitmap, Flags, Repair, Scheme};
 use wire::frame::Ecn;
 use wire::units::Nanos;
 
-use super::flow::{Context, Flow, psn_of};
+use super::flow::{ASKED, Context, Flow, psn_of};
 use super::slot::{Block, Kept, SlotState};
 use crate::code::RepairSymbol;
 use crate::configuration::Configuration;
@@ -43,6 +43,7 @@ impl Flow {
         self.interval.repairs_received += 1;
         self.interval.repairs_ce_marked += u32::from(ecn == Ecn::Ce);
         ctx.stats.repairs += 1;
+        self.learn_round_trip(repair.session_id, ctx.now);
         if start < self.tail() {
             ctx.stats.needless += 1;
             return true;
@@ -77,6 +78,15 @@ impl Flow {
         }
         self.release(ctx);
         true
+    }
+
+    /// The first answer to a request is a sample of the round-trip time, its pace included.
+    fn learn_round_trip(&mut self, session: u16, now: Nanos) {
+        let asked = &mut self.asked[usize::from(session) % ASKED];
+        if session != 0 && asked.0 == session {
+            self.rtt.sample(now.saturating_sub(asked.1));
+            *asked = (0, Nanos(0));
+        }
     }
 
     /// Whether a request that is not complete yet has this message for an answer.

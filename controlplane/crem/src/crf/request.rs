@@ -6,7 +6,7 @@ use wire::crem::{Bitmap, BlockRequest, Flags, Header, Message, PsnRange, RangeRe
 use wire::units::Nanos;
 
 use super::config::Fallback;
-use super::flow::{Context, Flow, psn_of};
+use super::flow::{ASKED, Context, Flow, psn_of};
 use super::slot::{Missing, SlotState};
 use crate::sink::Deliver;
 
@@ -78,8 +78,9 @@ impl Flow {
         }
     }
 
-    pub(super) fn request_id(&mut self) -> u16 {
+    fn request_id(&mut self, now: Nanos) -> u16 {
         let id = self.next_request_id;
+        self.asked[usize::from(id) % ASKED] = (id, now);
         self.next_request_id = self.next_request_id.wrapping_add(1).max(1);
         id
     }
@@ -135,7 +136,7 @@ impl Flow {
         }
         self.interval.incomplete_blocks += u32::try_from(ranges.len()).unwrap_or(u32::MAX);
         // Used only now that there is something to ask for.
-        self.request_id();
+        self.request_id(ctx.now);
         ctx.stats.range_requests += 1;
         let request = RepairRequest::Ranges(RangeRequest { request_id, ranges });
         self.send_request(request, copies, ctx);
@@ -181,7 +182,7 @@ impl Flow {
     fn request_block<T: Deliver>(&mut self, start: u64, ctx: &mut Context<'_, T>) {
         let Some(present) = self.blocks.get(&start).map(|block| block.present) else { return };
         let lost = self.unknown_of(start, present);
-        let request_id = self.request_id();
+        let request_id = self.request_id(ctx.now);
         let lossy = self.interval.loss_rate() > LOSSY;
         let wait = self.rtt.eighths(12) + ctx.config.repair_wait;
         let Some(block) = self.blocks.get_mut(&start) else { return };
