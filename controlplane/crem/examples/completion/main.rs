@@ -1,7 +1,7 @@
 //! How long a WRITE of 16 MiB takes over a long path that loses packets, with and without CREM.
 //!
 //! `cargo run --release -p crem --example completion [transfers]` prints the figures of `docs/crem.md`, with `--headline FILE.svg` only
-//! those of the draft's case, and draws them (`make generate`). Virtual time: they are the same on any machine.
+//! those of the draft's case, and draws them (`make headline`). Virtual time: they are the same on any machine.
 
 #![allow(
     clippy::expect_used,
