@@ -256,6 +256,9 @@ fn failed(
         }
         error => complain!("error: {head}  {}: {error}; {}", failure.state, failure.remains),
     }
+    if let Some(help) = failure.help() {
+        complain!("  help: {help}");
+    }
     for (change, reason) in failure.refused.iter().take(10) {
         complain!("{}", plan::line(topology, pipeline, change));
         let place = change.origin.as_ref().and_then(|origin| topology.place(origin));
@@ -272,7 +275,7 @@ fn failed(
         .collect();
     json!({
         "switch": name, "outcome": outcome(&failure.remains), "doing": failure.state.to_string(), "error": failure.error.to_string(),
-        "remains": failure.remains.to_string(), "refused": refused,
+        "remains": failure.remains.to_string(), "refused": refused, "help": failure.help(),
     })
 }
 

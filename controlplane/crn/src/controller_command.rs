@@ -14,7 +14,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use controller::client::{Event, GrpcClient};
 use controller::keeper::{Keeper, Rhythm};
-use controller::machine::{Controller, ControllerEvent, State, next_event, pump};
+use controller::machine::{Controller, ControllerEvent, Failure, State, next_event, pump};
 use controller::topology::{self, Problem, Topology, TopologyErrors};
 use miette::{IntoDiagnostic as _, Result};
 use tokio::sync::mpsc;
@@ -37,7 +37,7 @@ pub struct Args {
     #[command(flatten)]
     election: Election,
     /// Serve /metrics (Prometheus) and /healthz here, as in 127.0.0.1:9464
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::http::address)]
     listen: Option<SocketAddr>,
     /// Milliseconds between two looks at the file
     #[arg(long, default_value_t = 500, allow_negative_numbers = true, value_parser = switches::whole::<10, 60_000>)]
@@ -364,11 +364,11 @@ impl Daemon<'_> {
             ControllerEvent::Failed { switch, state, error } => {
                 self.metrics.failed(switch);
                 self.ready.remove(switch);
-                let remains =
-                    self.keeper.controller.failure(switch).map(|failure| failure.remains.to_string());
-                error!(switch, doing = %state, remains, "{error}");
-                let refused =
-                    self.keeper.controller.failure(switch).map(|failure| failure.refused.as_slice());
+                let failure = self.keeper.controller.failure(switch);
+                let remains = failure.map(|failure| failure.remains.to_string());
+                let help = failure.and_then(Failure::help);
+                error!(switch, doing = %state, remains, help, "{error}");
+                let refused = failure.map(|failure| failure.refused.as_slice());
                 for (change, reason) in refused.unwrap_or_default().iter().take(5) {
                     let place = change.origin.as_ref().and_then(|origin| self.topology.place(origin));
                     let place = place.map_or_else(|| "-".to_owned(), |place| place.to_string());
@@ -401,7 +401,10 @@ impl Daemon<'_> {
         for name in self.reached.keys() {
             let state = self.keeper.state(name).unwrap_or(State::Idle);
             self.metrics.state(name, state);
-            let problem = self.keeper.controller.failure(name).map(|failure| failure.error.to_string());
+            let problem = self.keeper.controller.failure(name).map(|failure| match failure.help() {
+                Some(help) => format!("{}; {help}", failure.error),
+                None => failure.error.to_string(),
+            });
             health.switches.insert(name.clone(), (state.to_string(), problem));
         }
     }

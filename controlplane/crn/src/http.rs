@@ -30,6 +30,14 @@ const CONNECTIONS: usize = 64;
 /// Pause after a connection couldn't be accepted: what is missing, file descriptors mostly, isn't there at once.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// Where to serve, from the command line.
+///
+/// # Errors
+/// Anything but an address and a port: names may stand for several addresses.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, as in 127.0.0.1:9464 or [::1]:9464".to_owned())
+}
+
 /// What a request gets.
 pub struct Page {
     /// 200, or why not.

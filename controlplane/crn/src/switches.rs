@@ -35,8 +35,14 @@ pub struct Selection {
 fn at(text: &str) -> Result<(String, String), String> {
     let (switch, address) =
         text.split_once('=').ok_or_else(|| "write SWITCH=HOST:PORT, as in s1=127.0.0.1:9559".to_owned())?;
-    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-    if port.is_none() {
+    // As the topology's `p4runtime`.
+    let valid = address.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty()
+            && !host.contains(['/', ' '])
+            && (!host.contains(':') || host.starts_with('['))
+            && port.parse::<u16>().is_ok_and(|port| port > 0)
+    });
+    if !valid {
         return Err(format!("`{address}` isn't host:port, as in 127.0.0.1:9559"));
     }
     Ok((switch.to_owned(), address.to_owned()))
@@ -128,6 +134,14 @@ impl Selection {
                     "there is no switch `{name}` in {}; there are: {}",
                     topology.file(),
                     known.join(", ")
+                )
+                .into());
+            }
+        }
+        for (place, (name, address)) in self.at.iter().enumerate() {
+            if let Some((_, first)) = self.at[..place].iter().find(|(other, _)| other == name) {
+                return Err(miette!(
+                    "`--at` says twice where {name} is: {first} and {address}; give one of them"
                 )
                 .into());
             }

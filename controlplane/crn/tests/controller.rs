@@ -6,94 +6,15 @@
 mod served;
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use served::proxy::Proxy;
+use served::running::{Running, value};
 use served::{Served, crn, edited, stderr, stdout, topology};
 
-/// How long anything may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A running controller; ends with this value.
-struct Running {
-    child: Child,
-    address: String,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Running {
-    fn start(served: &Served, path: &Path, more: &[&str]) -> Running {
-        Running::with(served.args("controller", path.to_str().unwrap()), more)
-    }
-
-    fn with(mut args: Vec<String>, more: &[&str]) -> Running {
-        args.extend(
-            ["--listen", "127.0.0.1:0", "--poll", "20", "--check", "1", "--log", "json"].map(str::to_owned),
-        );
-        args.extend(more.iter().map(|arg| (*arg).to_owned()));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_crn"))
-            .args(args)
-            .env("NO_COLOR", "1")
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        let address = loop {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "it has ended");
-            let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-            if let Some(address) = entry["address"].as_str() {
-                break address.to_owned();
-            }
-        };
-        // Whoever writes must be read, or it would wait.
-        thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Running { child, address }
-    }
-
-    fn get(&self, path: &str) -> String {
-        let Ok(mut stream) = TcpStream::connect(&self.address) else { return String::new() };
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        let _ = stream.read_to_string(&mut text);
-        text
-    }
-
-    /// Waits until a page says something; gives the page.
-    fn until(&self, path: &str, what: impl Fn(&str) -> bool) -> String {
-        let start = Instant::now();
-        loop {
-            let page = self.get(path);
-            if what(&page) {
-                return page;
-            }
-            assert!(start.elapsed() < PATIENCE, "never came: {page}");
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn healthy(&self) {
-        self.until("/healthz", |page| page.contains("\"ok\":true") && page.contains("\"state\":\"ready\""));
-    }
-}
-
-/// A metric's value.
-fn value(page: &str, metric: &str) -> Option<u64> {
-    let line = page.lines().find(|line| line.starts_with(metric))?;
-    line.rsplit(' ').next()?.parse().ok()
+/// A controller of these switches.
+fn start(served: &Served, path: &Path, more: &[&str]) -> Running {
+    Running::with(served.args("controller", path.to_str().unwrap()), more)
 }
 
 fn nothing_to_do(served: &Served, path: &Path) -> bool {
@@ -104,7 +25,7 @@ fn nothing_to_do(served: &Served, path: &Path) -> bool {
 fn it_applies_follows_the_file_refuses_a_bad_edit_and_takes_the_next_good_one() {
     let served = Served::new("uplink.yaml");
     let (folder, path) = edited("uplink.yaml", "name: uplink", "name: uplink-test");
-    let running = Running::start(&served, &path, &[]);
+    let running = start(&served, &path, &[]);
     running.healthy();
     running.until("/metrics", |page| value(page, "crn_program_pushes_total{switch=\"leaf1\"}") == Some(1));
     assert!(nothing_to_do(&served, &path));
@@ -134,7 +55,7 @@ fn it_applies_follows_the_file_refuses_a_bad_edit_and_takes_the_next_good_one() 
 fn a_switch_that_restarts_gets_program_and_entries_again() {
     let mut served = Served::new("incast-8to1.yaml");
     let path = topology("incast-8to1.yaml");
-    let running = Running::start(&served, &path, &[]);
+    let running = start(&served, &path, &[]);
     running.healthy();
     served.stop();
     running.until("/healthz", |page| page.starts_with("HTTP/1.1 503"));
@@ -149,7 +70,7 @@ fn a_switch_that_restarts_gets_program_and_entries_again() {
 fn drift_is_corrected() {
     let served = Served::new("incast-8to1.yaml");
     let path = topology("incast-8to1.yaml");
-    let running = Running::start(&served, &path, &[]);
+    let running = start(&served, &path, &[]);
     running.healthy();
     let written = value(&running.get("/metrics"), "crn_changes_written_total{switch=\"s1\"}");
     // For the time of this apply the higher election id takes the switch from the controller.
@@ -167,10 +88,14 @@ fn drift_is_corrected() {
 fn two_controllers_with_the_same_id_do_not_fight() {
     let served = Served::new("incast-8to1.yaml");
     let path = topology("incast-8to1.yaml");
-    let first = Running::start(&served, &path, &[]);
+    let first = start(&served, &path, &[]);
     first.healthy();
-    let second = Running::start(&served, &path, &[]);
-    second.until("/healthz", |page| page.contains("election id 1 is used by another client"));
+    let second = start(&served, &path, &[]);
+    let page = second.until("/healthz", |page| page.contains("election id 1 is used by another client"));
+    assert!(page.contains("give another `--election-id`"), "{page}");
+    let apply = crn(&served.args("apply", path.to_str().unwrap()));
+    assert_eq!(apply.status.code(), Some(1));
+    assert!(stderr(&apply).contains("help: another controller has this election id"), "{}", stderr(&apply));
     first.healthy();
     drop(first);
     second.healthy();
@@ -182,9 +107,9 @@ fn two_controllers_with_the_same_id_do_not_fight() {
 fn a_backup_takes_over_without_a_write() {
     let served = Served::new("incast-8to1.yaml");
     let path = topology("incast-8to1.yaml");
-    let first = Running::start(&served, &path, &["--election-id", "7"]);
+    let first = start(&served, &path, &["--election-id", "7"]);
     first.healthy();
-    let second = Running::start(&served, &path, &["--election-id", "3"]);
+    let second = start(&served, &path, &["--election-id", "3"]);
     second.until("/healthz", |page| page.contains("\"state\":\"backup\"") && page.contains("\"ok\":true"));
     let apply = crn(&served.args("apply", path.to_str().unwrap()));
     assert_eq!(apply.status.code(), Some(1), "neither may an apply write");
@@ -221,7 +146,7 @@ fn a_wire_that_is_cut_and_back_costs_no_write() {
 fn a_program_that_somebody_else_pushed_is_replaced() {
     let served = Served::new("incast-8to1.yaml");
     let path = topology("incast-8to1.yaml");
-    let running = Running::start(&served, &path, &[]);
+    let running = start(&served, &path, &[]);
     running.healthy();
     let own = "target: soft, pipeline: { json: other.json, p4info: crn.p4info.txtpb },";
     let (folder, other) = edited("incast-8to1.yaml", "target: soft,", own);
@@ -251,7 +176,7 @@ fn a_controller_killed_while_it_writes_is_completed_by_its_successor() {
     let first = Running::with(args.map(str::to_owned).to_vec(), &[]);
     first.until("/metrics", |page| value(page, "crn_switch_failures_total{switch=\"s1\"}") >= Some(1));
     drop(first);
-    let second = Running::start(&served, &changed, &["--election-id", "2"]);
+    let second = start(&served, &changed, &["--election-id", "2"]);
     second.healthy();
     assert!(nothing_to_do(&served, &changed));
 }

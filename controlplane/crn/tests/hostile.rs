@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod endless;
 mod served;
 
 use std::fmt::Write as _;
@@ -239,5 +240,27 @@ fn numbers_below_their_range_are_told_the_range() {
         let output = crn(&words(&["apply", path, option, "-1"]));
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(stderr(&output).contains(said), "{option}: {}", stderr(&output));
+    }
+}
+
+/// A switch whose answer has no end fills no memory: it is given up at a limit that is said.
+#[test]
+fn an_answer_without_end_is_given_up_before_it_fills_the_memory() {
+    let path = topology("incast-8to1.yaml");
+    let path = path.to_str().unwrap();
+    // Small entries are too many first, large ones too large.
+    for (command, octets) in [("plan", 4), ("status", 4096), ("apply", 4096)] {
+        let at = format!("s1={}", endless::serve(octets));
+        // Several times what the limit allows: without it the process would end here.
+        let script = format!(
+            "ulimit -v 2500000; exec {} {command} {path} --at {at} --timeout 60",
+            env!("CARGO_BIN_EXE_crn")
+        );
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{command}: {}", stderr(&output));
+        let text = stderr(&output);
+        assert!(text.contains("in answer to one Read and there is no end"), "{command}: {text}");
+        assert!(text.contains("at most 524288 (67108864 octets) are taken"), "{command}: {text}");
+        assert!(command != "apply" || text.contains("nothing was changed"), "{command}: {text}");
     }
 }

@@ -113,10 +113,19 @@ fn a_switch_without_an_address_and_one_that_does_not_answer_are_named() {
     let output = crn(&["plan".to_owned(), path.to_owned(), "--target-only".to_owned(), "s2".to_owned()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("there is no switch `s2`"), "{}", stderr(&output));
-    for wrong in ["s1", "s1=nowhere"] {
+    for wrong in
+        ["s1", "s1=nowhere", "s1=:9559", "s1=http://127.0.0.1:9559", "s1=::1:9559", "s1=a b:9559", "s1=a:0"]
+    {
         let output = crn(&["plan".to_owned(), path.to_owned(), "--at".to_owned(), wrong.to_owned()]);
         assert_eq!(output.status.code(), Some(2), "{wrong}");
     }
+    let twice = ["plan", path, "--at", "s1=127.0.0.1:1", "--at", "s1=127.0.0.1:2"].map(str::to_owned);
+    let output = crn(&twice);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("`--at` says twice where s1 is"), "{}", stderr(&output));
+    let output = crn(&["controller", path, "--listen", "localhost:9464"].map(str::to_owned));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("write an IP address and a port"), "{}", stderr(&output));
 }
 
 /// Nothing listens there.

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Poll};
 
-use p4runtime::client::{Address, Client, ClientError, Event as SwitchEvent, Options, WriteError};
+use p4runtime::client::{Address, Client, Event as SwitchEvent, Options, WriteError};
 use p4runtime::p4::v1::ForwardingPipelineConfig;
 use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
 use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
@@ -10,7 +10,10 @@ use p4runtime::p4::v1::set_forwarding_pipeline_config_request::Action;
 use tokio::sync::mpsc;
 use wire::units::Nanos;
 
-use super::{CALL_PATIENCE, Event, FailedUpdate, Reply, Request, RequestError, RequestId, SwitchClient};
+use super::of_client as failed;
+use super::{
+    CALL_PATIENCE, CookieOf, Event, FailedUpdate, Reply, Request, RequestError, RequestId, SwitchClient,
+};
 
 /// A client of one switch. Dropping it ends its task and gives primaryship back.
 #[derive(Debug)]
@@ -130,12 +133,16 @@ impl Task {
         match request {
             Request::Arbitrate { .. } => Ok(Reply::Done),
             Request::GetCookie => {
-                let config = client
-                    .get_pipeline(ResponseType::CookieOnly)
-                    .await
-                    .map_err(|error| failed(error, false))?;
-                // A program without a cookie is somebody else's.
-                Ok(Reply::Cookie(config.map(|config| config.cookie.map_or(0, |cookie| cookie.cookie))))
+                let asked = client.get_pipeline(ResponseType::CookieOnly).await;
+                let config = asked.map_err(|error| failed(error, false))?;
+                match super::cookie_of(config.as_ref()) {
+                    CookieOf::Known(cookie) => Ok(Reply::Cookie(cookie)),
+                    CookieOf::AskForP4Info => {
+                        let asked = client.get_pipeline(ResponseType::P4infoAndCookie).await;
+                        let config = asked.map_err(|error| failed(error, false))?;
+                        Ok(Reply::Cookie(super::cookie_beside_p4info(config.as_ref())))
+                    }
+                }
             }
             Request::SetPipeline(pipeline) => {
                 let config = ForwardingPipelineConfig {
@@ -193,13 +200,6 @@ async fn next_event(client: &mut Option<Client>) -> Option<SwitchEvent> {
     match client {
         Some(client) => client.event().await,
         None => std::future::pending().await,
-    }
-}
-
-fn failed(error: ClientError, unknown: bool) -> RequestError {
-    match error {
-        ClientError::Status(status) => super::of_status(&status, unknown),
-        other => RequestError::Unreachable(super::words(&other.to_string())),
     }
 }
 

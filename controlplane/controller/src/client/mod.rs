@@ -11,7 +11,8 @@ pub mod thrift;
 use std::fmt;
 use std::sync::Arc;
 
-use p4runtime::p4::v1::{DigestList, Entity, PacketIn, PacketOut, Update};
+use p4runtime::client::ClientError;
+use p4runtime::p4::v1::{DigestList, Entity, ForwardingPipelineConfig, PacketIn, PacketOut, Update};
 use wire::units::Nanos;
 
 use crate::pipeline::Pipeline;
@@ -86,6 +87,9 @@ pub enum RequestError {
     /// The switch can't be reached.
     #[error("{0}")]
     Unreachable(String),
+    /// The switch's answer would fill the memory: nothing was made of it.
+    #[error("{0}")]
+    TooMuch(String),
     /// It could have been done here, but not on another switch, and it is to be done on all or none.
     #[error("not all switches could be changed")]
     NotAll,
@@ -136,6 +140,38 @@ fn words(text: &str) -> String {
         if disturbs { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
+}
+
+/// What a client's error says; `unknown` as in [`of_status`].
+fn of_client(error: ClientError, unknown: bool) -> RequestError {
+    match error {
+        ClientError::Status(status) => of_status(&status, unknown),
+        ClientError::TooMuch { .. } => RequestError::TooMuch(error.to_string()),
+        other => RequestError::Unreachable(words(&other.to_string())),
+    }
+}
+
+/// What an answer tells about the running program's cookie.
+enum CookieOf {
+    /// The cookie; none if there is no program.
+    Known(Option<u64>),
+    /// There is a program without a cookie, somebody else's, or none: whether its P4Info is there tells.
+    AskForP4Info,
+}
+
+fn cookie_of(config: Option<&ForwardingPipelineConfig>) -> CookieOf {
+    match config.map(|config| config.cookie.as_ref()) {
+        None => CookieOf::Known(None),
+        Some(Some(cookie)) => CookieOf::Known(Some(cookie.cookie)),
+        Some(None) => CookieOf::AskForP4Info,
+    }
+}
+
+/// Of an answer with P4Info. BMv2 has an empty program after it has refused one, and a question about its entries ends it
+/// (PI, `pi_assign_device` without `pi_update_device_start`).
+fn cookie_beside_p4info(config: Option<&ForwardingPipelineConfig>) -> Option<u64> {
+    let config = config.filter(|config| config.p4info.is_some())?;
+    Some(config.cookie.as_ref().map_or(0, |cookie| cookie.cookie))
 }
 
 /// The election id with which to become primary where nobody is, and `seen` is the highest id there ever was. Of

@@ -2,21 +2,18 @@
 
 use std::time::Duration;
 
-use p4runtime::client::{Address, from_uint128};
-use p4runtime::p4::v1::forwarding_pipeline_config::Cookie;
+use p4runtime::client::{Address, READ_OCTETS, from_uint128};
 use p4runtime::p4::v1::get_forwarding_pipeline_config_request::ResponseType;
 use p4runtime::p4::v1::p4_runtime_client::P4RuntimeClient;
 use p4runtime::p4::v1::{
-    CapabilitiesRequest, Entity, GetForwardingPipelineConfigRequest, MasterArbitrationUpdate, ReadRequest,
-    StreamMessageRequest, stream_message_request, stream_message_response,
+    CapabilitiesRequest, Entity, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest,
+    MasterArbitrationUpdate, ReadRequest, StreamMessageRequest, stream_message_request,
+    stream_message_response,
 };
 use p4runtime::status::Code;
 use tonic::transport::Channel;
 
-use super::{RequestError, of_status};
-
-/// Largest message taken, octets: wildcard reads exceed gRPC's default of 4 MiB.
-const MESSAGE_OCTETS: usize = 256 << 20;
+use super::{CookieOf, RequestError, of_status};
 
 /// Who may write to a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +41,7 @@ impl Observer {
     /// Nobody answers there, or it isn't the one that it should be.
     pub async fn connect(address: &Address, device_id: u64, timeout: Duration) -> Result<Self, RequestError> {
         let channel = channel(address, timeout).await?;
-        let stub = P4RuntimeClient::new(channel)
-            .max_decoding_message_size(MESSAGE_OCTETS)
-            .max_encoding_message_size(MESSAGE_OCTETS);
+        let stub = P4RuntimeClient::new(channel).max_decoding_message_size(READ_OCTETS);
         Ok(Self { stub, device_id, timeout, tls: address.tls.is_some() })
     }
 
@@ -60,15 +55,26 @@ impl Observer {
     /// # Errors
     /// The switch's refusal.
     pub async fn cookie(&mut self) -> Result<Option<u64>, RequestError> {
+        let config = self.program(ResponseType::CookieOnly).await?;
+        match super::cookie_of(config.as_ref()) {
+            CookieOf::Known(cookie) => Ok(cookie),
+            CookieOf::AskForP4Info => {
+                let config = self.program(ResponseType::P4infoAndCookie).await?;
+                Ok(super::cookie_beside_p4info(config.as_ref()))
+            }
+        }
+    }
+
+    async fn program(
+        &mut self,
+        response_type: ResponseType,
+    ) -> Result<Option<ForwardingPipelineConfig>, RequestError> {
         let request = GetForwardingPipelineConfigRequest {
             device_id: self.device_id,
-            response_type: ResponseType::CookieOnly.into(),
+            response_type: response_type.into(),
         };
         match in_time(self.patience(), self.stub.get_forwarding_pipeline_config(request)).await? {
-            Ok(answer) => {
-                let config = answer.into_inner().config;
-                Ok(config.map(|config| config.cookie.map_or(0, |Cookie { cookie }| cookie)))
-            }
+            Ok(answer) => Ok(answer.into_inner().config),
             // How switches say that there is none.
             Err(status) if status.code() == Code::FailedPrecondition => Ok(None),
             Err(status) => Err(of_status(&status, !self.tls)),
@@ -78,22 +84,11 @@ impl Observer {
     /// Reads entities; parts left out of a request stand for everything.
     ///
     /// # Errors
-    /// The switch's refusal.
+    /// The switch's refusal, or an answer without end.
     pub async fn read(&mut self, entities: Vec<Entity>) -> Result<Vec<Entity>, RequestError> {
         let request = ReadRequest { device_id: self.device_id, entities, ..ReadRequest::default() };
-        in_time(self.patience(), Self::all(&mut self.stub, request)).await?
-    }
-
-    async fn all(
-        stub: &mut P4RuntimeClient<Channel>,
-        request: ReadRequest,
-    ) -> Result<Vec<Entity>, RequestError> {
-        let mut answers = stub.read(request).await.map_err(|status| of_status(&status, false))?.into_inner();
-        let mut found = Vec::new();
-        while let Some(answer) = answers.message().await.map_err(|status| of_status(&status, false))? {
-            found.extend(answer.entities);
-        }
-        Ok(found)
+        let all = in_time(self.patience(), p4runtime::client::read(&mut self.stub, request)).await?;
+        all.map_err(|error| super::of_client(error, false))
     }
 
     /// The switch's P4Runtime version.

@@ -102,6 +102,35 @@ impl Remains {
     }
 }
 
+impl Failure {
+    /// What an operator can do about it, where that is known.
+    pub fn help(&self) -> Option<&'static str> {
+        use p4runtime::status::Code;
+        match (self.state, &self.error) {
+            // P4Runtime, Rules for Handling `MasterArbitrationUpdate` Messages: an id that another client has.
+            (State::Arbitrating, RequestError::Refused { code, .. })
+                if *code == Code::InvalidArgument as i32 =>
+            {
+                Some(
+                    "another controller has this election id already, or the switch doesn't take it: give another \
+                 `--election-id`; the highest is primary, lower ones stand by",
+                )
+            }
+            (State::PushingProgram, RequestError::Refused { message, .. })
+                if message.contains(BMV2_OTHER_DEVICE) =>
+            {
+                Some(
+                    "BMv2 says this about a device id that isn't its own: `device_id` has to be what `--device-id` gave it",
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How BMv2 answers a push to a device that it isn't; nothing before says so.
+const BMV2_OTHER_DEVICE: &str = "trying to assign device";
+
 impl fmt::Display for Remains {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -149,6 +178,6 @@ pub(super) fn uncertain(error: &RequestError) -> bool {
                 [Code::Cancelled, Code::Unknown, Code::DeadlineExceeded, Code::Internal, Code::Unavailable];
             broken.iter().any(|known| *known as i32 == *code)
         }
-        RequestError::Updates { .. } | RequestError::NotAll => false,
+        RequestError::Updates { .. } | RequestError::TooMuch(_) | RequestError::NotAll => false,
     }
 }

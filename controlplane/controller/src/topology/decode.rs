@@ -277,6 +277,14 @@ impl<const MIN: u64, const MAX: u64> FromNode for Int<MIN, MAX> {
         let range = format!("a whole number from {MIN} to {MAX}");
         let text = scalar(&range, &MIN.to_string(), node, owner, problems)?;
         let plain = text.replace('_', "");
+        // Octal to YAML 1.1, decimal to YAML 1.2.
+        let octal = plain.len() > 1 && plain.starts_with('0') && plain.chars().all(|c| c.is_ascii_digit());
+        if octal {
+            let decimal = plain.trim_start_matches('0');
+            let hint = format!("write {}", if decimal.is_empty() { "0" } else { decimal });
+            let message = format!("`{text}` starts with a 0, which some take for an octal number");
+            return bad_value("topology::range", message, hint, node.span, problems);
+        }
         let value = match plain.strip_prefix("0x") {
             Some(digits) => u64::from_str_radix(digits, 16).ok(),
             None => plain.parse().ok(),

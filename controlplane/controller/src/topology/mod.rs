@@ -68,7 +68,8 @@ pub fn read_octets(path: &Path) -> Result<Vec<u8>, TopologyErrors> {
                         std::io::ErrorKind::Other => {
                             "name a file; what a command prints can be read as <(command) or /dev/stdin"
                         }
-                        _ => "check the file's permissions",
+                        std::io::ErrorKind::PermissionDenied => "check the file's permissions",
+                        _ => "check the path, and the links on it",
                     });
             Err(TopologyErrors { file: name, errors: vec![problem], warnings: Vec::new() })
         }
@@ -110,12 +111,8 @@ pub fn parse_octets(name: &str, octets: &[u8]) -> Result<Topology, TopologyError
         Ok(text) => parse(name, text),
         Err(error) => {
             let offset = error.valid_up_to();
-            // Shown as it can be: control characters would disturb a terminal.
             let shown = octets.get(..octets.len().min(offset + 80)).unwrap_or(octets);
-            let text: String = String::from_utf8_lossy(shown)
-                .chars()
-                .map(|c| if c.is_ascii_control() && c != '\n' { ' ' } else { c })
-                .collect();
+            let text = String::from_utf8_lossy(shown);
             let octet = octets.get(offset).copied().unwrap_or_default();
             let span = Span { start: offset, len: char::REPLACEMENT_CHARACTER.len_utf8() };
             let problem =
@@ -181,9 +178,19 @@ fn failed(name: &str, text: &str, problems: Vec<Problem>) -> TopologyErrors {
 
 /// The problems in the order of the file, each with the text it is about.
 fn in_file(name: &str, text: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
-    let source = Arc::new(NamedSource::new(name, text.to_owned()));
+    let source = Arc::new(NamedSource::new(name, printable(text)));
     problems.sort_by_key(|problem| problem.places.first().map(|(span, _)| *span));
     problems.into_iter().map(|problem| problem.in_source(&source)).collect()
+}
+
+/// The text without what would disturb a terminal, every character where it was.
+fn printable(text: &str) -> String {
+    let disturbs = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
+    if !text.contains(disturbs) {
+        return text.to_owned();
+    }
+    let spaces = |c: char| " ".repeat(c.len_utf8());
+    text.chars().map(|c| if disturbs(c) { spaces(c) } else { c.to_string() }).collect()
 }
 
 /// The name that was probably meant: the same but for case, or close by edit distance.

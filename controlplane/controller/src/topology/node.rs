@@ -78,9 +78,26 @@ fn syntax_error(text: &str, error: &serde_saphyr::Error) -> Problem {
                 "aliases of what holds aliases multiply: write out what they stand for, or use `generate`",
             );
     }
-    Problem::error("topology::yaml", "this isn't valid YAML")
-        .at(widen(text, span), plain_reason(&error.without_snippet().to_string()))
-        .hint("check the indentation, the brackets and the quotes around this place")
+    let (reason, hint) = in_words(plain_reason(&error.without_snippet().to_string()));
+    Problem::error("topology::yaml", "this isn't valid YAML").at(widen(text, span), reason).hint(hint)
+}
+
+/// What the parser says, in words about the file rather than about the parser, and what would be right.
+fn in_words(reason: String) -> (String, &'static str) {
+    if reason.contains("tabs disallowed") {
+        return ("a tab indents here".to_owned(), "indent with spaces");
+    }
+    if reason.contains("recursive references") {
+        let hint = "an alias can't stand in what it stands for: write out what is meant here";
+        return ("this stands for what it is a part of".to_owned(), hint);
+    }
+    if reason.starts_with("unexpected character: `\\u{") {
+        return (
+            "a control character stands here".to_owned(),
+            "remove it; in double quotes it can be written as \\x07",
+        );
+    }
+    (reason, "check the indentation, the brackets and the quotes around this place")
 }
 
 /// Whether the parser stopped because there is too much, most often by aliases, rather than at a fault of the syntax.

@@ -236,7 +236,19 @@ fn unit_factor<U: Unit>(text: &str, number: &str, unit: &str) -> Result<u64, Qua
         let hint = format!("{} needs one of {list}, as in {}", U::WHAT, U::EXAMPLE);
         return Err(QuantityError { message, hint });
     }
-    let hint = match nearest(&unit, names) {
+    if let Some(rest) = unit.strip_prefix(['e', 'E'])
+        && rest.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Err(QuantityError {
+            message: format!("`{text}` has an exponent"),
+            hint: format!("write the number out, with one of {list}, as in {}", U::EXAMPLE),
+        });
+    }
+    // As the field writes them too.
+    let spelt = [("bit/s", "bps"), ("b/s", "bps"), ("bytes", "B"), ("byte", "B"), ("sec", "s")]
+        .iter()
+        .fold(unit.clone(), |unit, (other, ours)| unit.replace(other, ours));
+    let hint = match nearest(&spelt, names) {
         Some(name) => format!("did you mean `{number}{name}`? Units of {}: {list}", U::WHAT),
         None => format!("units of {}: {list}", U::WHAT),
     };
@@ -353,6 +365,14 @@ mod tests {
         assert_eq!(
             rate("1.2.3Gbps"),
             "`1.2.3Gbps` isn't a rate -- write a number with a unit, such as 100Gbps"
+        );
+        assert_eq!(
+            rate("1e3Gbps"),
+            "`1e3Gbps` has an exponent -- write the number out, with one of bps, kbps, Mbps, Gbps, Tbps, as in 100Gbps"
+        );
+        assert_eq!(
+            rate("100Gbit/s"),
+            "`Gbit/s` isn't a unit of a rate -- did you mean `100Gbps`? Units of a rate: bps, kbps, Mbps, Gbps, Tbps"
         );
         assert!(rate("99999999999999999999999999999999999Gbps").contains("isn't a rate"));
         assert_eq!(

@@ -85,7 +85,7 @@ pub struct Crem {
     #[arg(long)]
     pub json: bool,
     /// Serve /metrics (Prometheus) here, as in 127.0.0.1:9467
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::http::address)]
     pub listen: Option<SocketAddr>,
 }
 

@@ -33,7 +33,7 @@ pub struct Common {
     #[arg(long)]
     pub json: bool,
     /// Serve /metrics (Prometheus) here, as in 127.0.0.1:9466
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = crate::http::address)]
     pub listen: Option<SocketAddr>,
 }
 

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 pub mod proxy;
+pub mod running;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -8,6 +8,7 @@ mod bed;
 mod entries;
 mod files;
 mod load;
+mod lost;
 mod process;
 mod refusals;
 mod tls;
@@ -47,6 +48,7 @@ fn main() {
     ]);
     all.extend(trials![refusals::without_setpriv(); refusals::without_permission_it_says_which_is_needed]);
     all.extend(trials![wires::without_namespaces();
+        veth::clones_lost_to_an_unset_session_are_shown,
         load::packets_pass_while_a_controller_writes,
         veth::a_controller_makes_it_a_router_and_packets_pass,
         veth::packets_go_to_the_controller_and_come_from_it,

@@ -8,8 +8,9 @@ use p4runtime::p4::v1::{PacketMetadata, PacketOut};
 use crate::bed::{Bed, in_a_thread};
 use crate::entries::{packet, route, route_to_any};
 use crate::files::recorded;
-use crate::process::{CPU_PORT, text};
-use crate::wires::set_link;
+use crate::lost;
+use crate::process::{CPU_PORT, Process, text};
+use crate::wires::{Wires, set_link};
 
 pub fn a_controller_makes_it_a_router_and_packets_pass() {
     in_a_thread(|| {
@@ -131,6 +132,17 @@ pub fn a_group_leaves_out_a_port_whose_link_is_down() {
             wires.send(1, &packet(1, 1, None, 2));
             wires.receive(1);
         }
+        assert_eq!(process.end(Signal::SIGTERM).status.code(), Some(0));
+    });
+}
+
+/// `crn apply`, packets, and `crn status`, each a process.
+pub fn clones_lost_to_an_unset_session_are_shown() {
+    in_a_thread(|| {
+        let wires = Wires::new(2);
+        let folder = tempfile::tempdir().unwrap();
+        let process = Process::start(folder.path(), &["--no-p4", "-i", "1@s1", "-i", "2@s2"]);
+        lost::on(&wires, &process.address);
         assert_eq!(process.end(Signal::SIGTERM).status.code(), Some(0));
     });
 }

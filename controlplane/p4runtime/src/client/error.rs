@@ -1,5 +1,6 @@
 //! What can go wrong between client and switch.
 
+use super::read::{READ_ENTITIES, READ_OCTETS};
 use crate::google::rpc;
 use crate::status;
 
@@ -20,6 +21,19 @@ pub enum ClientError {
     /// The stream has ended without an error.
     #[error("the switch has closed the stream")]
     Closed,
+    /// The answers to a Read would fill the memory; no more of them were taken.
+    #[error(
+        "the switch has sent {entities} entities ({octets} octets) in answer to one Read and there is no end; at most \
+         {} ({} octets) are taken",
+        READ_ENTITIES,
+        READ_OCTETS
+    )]
+    TooMuch {
+        /// How many came.
+        entities: usize,
+        /// What they take on the wire.
+        octets: usize,
+    },
     /// No answer in time.
     #[error("no answer in time: waited for {waiting_for}")]
     Timeout {

@@ -6,6 +6,7 @@
 
 mod channel;
 mod error;
+mod read;
 mod stream;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tonic::transport::Channel;
 
 pub use channel::{Address, Tls, channel};
 pub use error::{ClientError, UpdateError, WriteError};
+pub use read::{READ_ENTITIES, READ_OCTETS, read};
 pub use stream::{Arbitration, Event};
 
 use crate::p4::v1::p4_runtime_client::P4RuntimeClient;
@@ -27,7 +29,7 @@ use crate::p4::v1::{
 };
 use crate::status;
 
-/// Largest message taken or sent, octets. Pipelines and wildcard reads exceed gRPC's default of 4 MiB.
+/// Largest message sent, octets. Pipelines and batches exceed gRPC's default of 4 MiB.
 const MESSAGE_OCTETS: usize = 256 << 20;
 
 /// Messages waiting in either direction of the stream before the sender of them has to wait.
@@ -79,7 +81,7 @@ impl Client {
     /// As [`Client::connect`].
     pub async fn over(channel: Channel, options: Options) -> Result<Client, ClientError> {
         let mut stub = P4RuntimeClient::new(channel)
-            .max_decoding_message_size(MESSAGE_OCTETS)
+            .max_decoding_message_size(READ_OCTETS)
             .max_encoding_message_size(MESSAGE_OCTETS);
         let (requests, outbound) = mpsc::channel(STREAM_MESSAGES);
         let first = arbitration_request(&options);
@@ -99,11 +101,18 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks for primaryship again, with another election id, and waits for the answer.
+    /// Asks for primaryship again, with another election id, and waits for the answer. With the id that it has already
+    /// there is nothing to ask: the switch tells by itself what changes, and BMv2 doesn't answer then.
     ///
     /// # Errors
     /// The stream is gone, no answer in time.
     pub async fn arbitrate(&mut self, election_id: u128) -> Result<Arbitration, ClientError> {
+        if election_id == self.options.election_id
+            && !self.requests.is_closed()
+            && let Some(latest) = self.arbitration()
+        {
+            return Ok(latest);
+        }
         self.options.election_id = election_id;
         self.arbitration.mark_unchanged();
         self.send(arbitration_request(&self.options)).await?;
@@ -226,16 +235,11 @@ impl Client {
     /// Reads entities; parts left out of a request stand for everything (P4Runtime, Wildcard Reads).
     ///
     /// # Errors
-    /// The call's status.
+    /// The call's status; more than fits into memory ([`READ_ENTITIES`], [`READ_OCTETS`]).
     pub async fn read(&mut self, entities: Vec<Entity>) -> Result<Vec<Entity>, ClientError> {
         let request =
             ReadRequest { device_id: self.options.device_id, role: self.options.role.clone(), entities };
-        let mut answers = self.stub.read(request).await?.into_inner();
-        let mut found = Vec::new();
-        while let Some(answer) = answers.message().await? {
-            found.extend(answer.entities);
-        }
-        Ok(found)
+        read(&mut self.stub, request).await
     }
 
     /// Lets the switch send a packet. It answers only if it refuses, with [`Event::Error`].

@@ -11,6 +11,7 @@ use super::super::{Problem, Shape, Span, raw};
 pub(super) fn expand(file: &raw::File, problems: &mut Problems) -> Option<raw::File> {
     let raw = file.generate.as_ref()?;
     let shape = raw.shape.as_ref()?;
+    foreign_keys(raw, shape.value.0, shape.span, problems);
     let mut made = Made { raw, span: shape.span, switches: Vec::new(), hosts: Vec::new(), links: Vec::new() };
     match shape.value.0 {
         Shape::Star => {
@@ -37,6 +38,7 @@ pub(super) fn expand(file: &raw::File, problems: &mut Problems) -> Option<raw::F
             made.fat_tree(k);
         }
     }
+    ports_end(raw, made.switches.len() as u64, problems);
     let mut file = file.clone();
     let given = |name: &str| {
         let switch = file.switches.iter().flat_map(|all| &all.0).find(|(known, _)| known.value == name);
@@ -61,6 +63,49 @@ pub(super) fn expand(file: &raw::File, problems: &mut Problems) -> Option<raw::F
     file.hosts.get_or_insert_with(Named::default).0.extend(made.hosts);
     file.links.get_or_insert_with(Vec::new).extend(made.links);
     Some(file)
+}
+
+/// Reports sizes that belong to another shape: they would change nothing.
+fn foreign_keys(raw: &raw::Generate, shape: Shape, at: Span, problems: &mut Problems) {
+    let (name, own): (_, &[&str]) = match shape {
+        Shape::Star => ("star", &["hosts"]),
+        Shape::LeafSpine => ("leaf-spine", &["leaves", "spines", "hosts_per_leaf"]),
+        Shape::FatTree => ("fat-tree", &["k"]),
+    };
+    let given = [
+        ("hosts", raw.hosts.as_ref().map(|size| size.span)),
+        ("leaves", raw.leaves.as_ref().map(|size| size.span)),
+        ("spines", raw.spines.as_ref().map(|size| size.span)),
+        ("hosts_per_leaf", raw.hosts_per_leaf.as_ref().map(|size| size.span)),
+        ("k", raw.k.as_ref().map(|size| size.span)),
+    ];
+    for (key, span) in given {
+        let Some(span) = span.filter(|_| !own.contains(&key)) else { continue };
+        problems.push(
+            Problem::error("topology::generate", format!("a {name} has no `{key}`"))
+                .at(span, "changes nothing")
+                .at(at, "the shape")
+                .hint(format!("sizes of a {name}: {}", own.join(", "))),
+        );
+    }
+}
+
+/// Reports once where the switches' servers would need ports that don't exist, and takes the address for none then.
+fn ports_end(raw: &raw::Generate, switches: u64, problems: &mut Problems) {
+    for given in [&raw.p4runtime, &raw.thrift].into_iter().flatten() {
+        let first = given.value.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+        if let Some(first) = first
+            && u64::from(first) + switches > u64::from(u16::MAX) + 1
+        {
+            let last = u64::from(first) + switches - 1;
+            let message = format!("{switches} switches from port {first} on would end at port {last}");
+            problems.push(
+                Problem::error("topology::generate", message)
+                    .at(given.span, "the first switch's")
+                    .hint(format!("the first is {} at most", u64::from(u16::MAX) + 1 - switches)),
+            );
+        }
+    }
 }
 
 struct Made<'a> {
@@ -105,9 +150,10 @@ impl Made<'_> {
             let first = first.as_ref()?;
             let numbered = || {
                 let (host, port) = first.value.rsplit_once(':')?;
-                Some(self.located(format!("{host}:{}", port.parse::<u64>().ok()? + number - 1)))
+                let port = u16::try_from(u64::from(port.parse::<u16>().ok()?) + number - 1).ok()?;
+                Some(self.located(format!("{host}:{port}")))
             };
-            // What doesn't look like an address is reported once, with the first switch.
+            // What doesn't look like an address is reported once, with the first switch; ports that end, by `ports_end`.
             numbered().or_else(|| Some(first.clone()).filter(|_| number == 1))
         };
         let switch = raw::Switch {

@@ -1,97 +1,9 @@
-//! `crn plan`, `apply` and `status` on the real `simple_switch_grpc`, where it is installed; listed as absent where it
-//! isn't. The switch has no interfaces and listens on the loopback address only.
+//! Files and what `plan`, `apply` and `status` make of them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+use crate::process::{Bmv2, free_port};
+use crate::served::{crn, edited, stderr, stdout, topology};
 
-mod served;
-
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
-
-use libtest_mimic::{Arguments, Trial};
-use served::{crn, edited, stderr, stdout, topology};
-
-const NAME: &str = "simple_switch_grpc";
-
-/// A running switch; ends with this value.
-struct Bmv2 {
-    child: Child,
-    _folder: tempfile::TempDir,
-    address: String,
-    thrift: String,
-}
-
-impl Drop for Bmv2 {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-impl Bmv2 {
-    /// Whether it is installed.
-    fn is_installed() -> bool {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join(NAME).is_file())
-    }
-
-    fn start() -> Bmv2 {
-        let folder = tempfile::tempdir().unwrap();
-        let address = format!("127.0.0.1:{}", free_port());
-        let thrift = free_port();
-        let child = Command::new(NAME)
-            .args(["--no-p4", "--device-id", "1", "--log-console", "-L", "warn"])
-            .args(["--thrift-port", &thrift.to_string(), "--"])
-            .args(["--grpc-server-addr", &address, "--priority-queues", "8", "--cpu-port", "509"])
-            .current_dir(folder.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let thrift = format!("127.0.0.1:{thrift}");
-        let switch = Bmv2 { child, _folder: folder, address, thrift };
-        let start = Instant::now();
-        while [&switch.address, &switch.thrift].iter().any(|address| TcpStream::connect(address).is_err()) {
-            assert!(start.elapsed() < Duration::from_secs(30), "{NAME} doesn't listen");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        switch
-    }
-
-    fn args(&self, command: &str, path: &std::path::Path) -> Vec<String> {
-        let at = format!("s1={}", self.address);
-        [command, path.to_str().unwrap(), "--at", &at].map(str::to_owned).to_vec()
-    }
-}
-
-/// Its own harness: without BMv2 its tests are listed as absent and ignored, not as passed.
-fn main() {
-    let tests: [(&str, fn()); 2] = [
-        (
-            "bmv2_takes_everything_and_a_second_apply_writes_nothing",
-            bmv2_takes_everything_and_a_second_apply_writes_nothing,
-        ),
-        ("bmv2_takes_groups_marked_flows_and_queues", bmv2_takes_groups_marked_flows_and_queues),
-    ];
-    let installed = Bmv2::is_installed();
-    let trials = tests.map(|(name, test)| {
-        let shown = if installed { name.to_owned() } else { format!("[{NAME} ABSENT] {name}") };
-        let trial = move || {
-            test();
-            Ok(())
-        };
-        Trial::test(shown, trial).with_ignored_flag(!installed)
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.into()).exit();
-}
-
-fn bmv2_takes_everything_and_a_second_apply_writes_nothing() {
+pub fn bmv2_takes_everything_and_a_second_apply_writes_nothing() {
     let switch = Bmv2::start();
     let path = topology("incast-8to1.yaml");
     let plan = crn(&switch.args("plan", &path));
@@ -139,7 +51,7 @@ rdcc:
 }
 
 /// What stands in two switches' topology: a link aggregation group, Alternate Marking; and the queues over Thrift.
-fn bmv2_takes_groups_marked_flows_and_queues() {
+pub fn bmv2_takes_groups_marked_flows_and_queues() {
     let switch = Bmv2::start();
     let (_folder, path) = edited(
         "uplink.yaml",
@@ -189,4 +101,28 @@ rdcc:
     let apply = run("apply");
     assert_eq!(apply.status.code(), Some(1));
     assert!(stderr(&apply).contains("can't set the queues over Thrift"), "{}", stderr(&apply));
+}
+
+/// BMv2 takes the arbitration for any device and refuses only the push; asked afterwards about entries, it would end.
+pub fn a_device_id_that_isnt_its_own_is_named() {
+    let mut switch = Bmv2::start();
+    let (_folder, path) = edited("incast-8to1.yaml", "device_id: 1", "device_id: 2");
+    for _ in 0..2 {
+        let apply = crn(&switch.args("apply", &path));
+        assert_eq!(apply.status.code(), Some(1));
+        assert!(stderr(&apply).contains("pushing the program: UNKNOWN"), "{}", stderr(&apply));
+        assert!(
+            stderr(&apply).contains("`device_id` has to be what `--device-id` gave it"),
+            "{}",
+            stderr(&apply)
+        );
+        let plan = crn(&switch.args("plan", &path));
+        assert!(stdout(&plan).contains("runs no program"), "{}{}", stdout(&plan), stderr(&plan));
+        let status = crn(&switch.args("status", &path));
+        assert_eq!(status.status.code(), Some(0), "{}", stderr(&status));
+    }
+    assert!(switch.lives());
+    let right = topology("incast-8to1.yaml");
+    let apply = crn(&switch.args("apply", &right));
+    assert!(stdout(&apply).contains("program pushed"), "{}{}", stdout(&apply), stderr(&apply));
 }
