@@ -146,7 +146,8 @@ fn cnps_move_windows() {
             until(events, granted).await;
             let socket = Socket::bind(SocketAddrV4::new(receiver, 0)).unwrap();
             let SocketAddr::V4(from) = socket.local() else { panic!("IPv4") };
-            let qp = (u32::from(receiver) & 0x007f_ffff) << 1;
+            // Of scheduled data to the receiver.
+            let qp = (u32::from(receiver) & 0x003f_ffff) << 2;
             let bth = Bth { becn: true, ..Bth::new(Opcode::CNP, qp, Psn::new(0)) };
             let packet = TxPacket {
                 qp: 0,
@@ -273,6 +274,7 @@ fn what_can_not_be_is_refused() {
         let observe = Box::new(|_, _: &Event| {});
         let shared = agent::rdcc::Shared::default();
         let error = agent::rdcc::run(settings, Role::Sender, load, observe, shared, stop).await.unwrap_err();
-        assert!(error.to_string().contains("minimum window"), "{error}");
+        let why = std::error::Error::source(&error).unwrap().to_string();
+        assert!(why.contains("minimum window"), "{error}: {why}");
     });
 }
