@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use controller::describe::{self, Described};
 use controller::pipeline::Pipeline;
-use controller::topology::{self, Origin, ReportLimit, Topology};
+use controller::topology::{self, Fabric, Origin, ReportLimit, Topology};
 use controller::{desired, diff};
 
 const TEXT: &str = "\
@@ -316,5 +316,37 @@ fn marking_that_could_not_work_is_refused() {
         assert_ne!(changed, text, "{from}");
         let said = refused(&changed);
         assert!(said.contains(wanted), "{to}: {said}");
+    }
+}
+
+/// One search from a switch finds the ports that a search from each destination finds: equal paths of a fat-tree and of
+/// leaves and spines, aggregated links, a switch that nothing leads to.
+#[test]
+fn ports_toward_each_are_those_of_every_search_by_itself() {
+    let shape = |text: &str| {
+        let end = TEXT.find("switches:").expect("the nodes");
+        parse(&format!("{}generate: {text}\n", &TEXT[..end]))
+    };
+    let lonely = changed(
+        "hosts:",
+        "  far: { target: soft, device_id: 9, reporter_id: 9, address: 10.255.0.9 }\nhosts:",
+    );
+    let topologies = [
+        parse(TEXT),
+        parse(&lonely),
+        shape("{ shape: fat-tree, k: 6 }"),
+        shape("{ shape: leaf-spine, leaves: 5, spines: 3, hosts_per_leaf: 2 }"),
+    ];
+    for topology in topologies {
+        let fabric = Fabric::new(&topology);
+        for from in fabric.names() {
+            let found = fabric.ports_toward_each(from).expect("a switch of the fabric");
+            for (to, ports) in fabric.names().iter().zip(found) {
+                let distances = fabric.distances(to).expect("a switch of the fabric");
+                let wanted = fabric.next_ports(from, &distances);
+                assert_eq!(ports.into_iter().collect::<Vec<u16>>(), wanted, "{from} to {to}");
+            }
+        }
+        assert_eq!(fabric.ports_toward_each("nobody"), None);
     }
 }

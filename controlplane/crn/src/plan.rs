@@ -88,12 +88,24 @@ pub fn fitting(
     topology: &Topology,
     pipelines: &Pipelines,
 ) -> Result<BTreeMap<String, Desired>, Vec<Problem>> {
+    fitting_as(topology, pipelines, |desired| desired)
+}
+
+/// The same, of which only what `keep` takes of each switch is kept: all entries of a thousand switches are gigabytes.
+///
+/// # Errors
+/// Each switch that can't hold it.
+pub fn fitting_as<T>(
+    topology: &Topology,
+    pipelines: &Pipelines,
+    keep: impl Fn(Desired) -> T,
+) -> Result<BTreeMap<String, T>, Vec<Problem>> {
     let mut all = BTreeMap::new();
     let mut refused = Vec::new();
     for name in topology.switches.keys() {
         match desired::entries(topology, name, &pipelines.of(name).index) {
             Ok(desired) => {
-                all.insert(name.clone(), desired);
+                all.insert(name.clone(), keep(desired));
             }
             Err(error) => {
                 let hint =

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use controller::desired;
 use controller::pipeline::Pipelines;
 use controller::topology::{self, Problem, Rate, Target, Topology, TopologyErrors};
 use miette::{Result, miette};
@@ -58,8 +57,8 @@ pub fn run(args: &Args) -> Result<()> {
     }
 }
 
-/// A good file, and the programs of its switches.
-type Checked = Result<(Topology, Pipelines), TopologyErrors>;
+/// A good file, and how many entries each of its switches gets.
+type Checked = Result<(Topology, Vec<usize>), TopologyErrors>;
 
 /// Reads and checks a file, also the files that it names, and whether every switch can hold its entries.
 fn check(path: &Path) -> Checked {
@@ -74,17 +73,17 @@ fn check(path: &Path) -> Checked {
         Ok(pipelines) if errors.is_empty() => pipelines,
         _ => return refused(errors, topology),
     };
-    errors.extend(plan::fitting(&topology, &pipelines).err().unwrap_or_default());
-    if !errors.is_empty() {
-        return refused(errors, topology);
-    }
+    let counts = match plan::fitting_as(&topology, &pipelines, |desired| desired.entities.len()) {
+        Ok(counts) => counts.into_values().collect(),
+        Err(errors) => return refused(errors, topology),
+    };
     topology.warnings.extend(Pipelines::missing(&topology));
-    Ok((topology, pipelines))
+    Ok((topology, counts))
 }
 
 fn print(path: &Path, checked: &Checked) {
     match checked {
-        Ok((topology, pipelines)) => {
+        Ok((topology, counts)) => {
             topology.warnings.iter().for_each(output::show);
             let warned = match topology.warnings.len() {
                 0 => String::new(),
@@ -92,7 +91,7 @@ fn print(path: &Path, checked: &Checked) {
             };
             say!("{}: ok{warned}", path.display());
             say!("{}", output::wrapped("  ", &contents(topology)));
-            say!("{}", output::wrapped("  ", &entries(topology, pipelines)));
+            say!("{}", output::wrapped("  ", &entries(counts)));
         }
         Err(errors) => complain_as_is!("{}", errors.render(output::width(), output::color_stderr())),
     }
@@ -132,14 +131,7 @@ pub fn target(target: Target) -> &'static str {
     }
 }
 
-fn entries(topology: &Topology, pipelines: &Pipelines) -> String {
-    let counts: Vec<usize> = topology
-        .switches
-        .keys()
-        .filter_map(|name| {
-            Some(desired::entries(topology, name, &pipelines.of(name).index).ok()?.entities.len())
-        })
-        .collect();
+fn entries(counts: &[usize]) -> String {
     let total: usize = counts.iter().sum();
     let most = counts.iter().max().copied().unwrap_or_default();
     match counts.len() {

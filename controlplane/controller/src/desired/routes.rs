@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::pipeline::generated::{action_profiles, actions, fields, params, tables};
-use crate::topology::{Distances, Fabric, Origin, PeerNode, Switch, Topology};
+use crate::topology::{Fabric, Origin, PeerNode, Switch, Topology};
 
 use super::builder::{Act, Builder, Match};
 use super::{DesiredError, Sourced};
@@ -93,9 +93,10 @@ type Routes = BTreeMap<IpAddr, (Vec<u16>, Origin)>;
 /// The routes of a switch; addresses without a path are left out.
 fn next_hops(topology: &Topology, name: &str) -> Routes {
     let fabric = Fabric::new(topology);
-    let distances: BTreeMap<&str, Distances> =
-        fabric.names().iter().filter_map(|to| Some((*to, fabric.distances(to)?))).collect();
-    let toward = |to: &str| distances.get(to).map(|known| fabric.next_ports(name, known)).unwrap_or_default();
+    let ports = fabric.ports_toward_each(name).unwrap_or_default().into_iter();
+    let known: BTreeMap<&str, Vec<u16>> =
+        fabric.names().iter().copied().zip(ports.map(|ports| ports.into_iter().collect())).collect();
+    let toward = |to: &str| known.get(to).cloned().unwrap_or_default();
     let hosts = topology.hosts.iter().flat_map(|(host_name, host)| {
         let ports =
             if host.attachment.switch == name { host.ports.clone() } else { toward(&host.attachment.switch) };

@@ -1,6 +1,6 @@
 //! Shortest paths over the switches.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
 use super::{Link, PeerNode, Switch, Topology};
 
@@ -82,6 +82,40 @@ impl<'a> Fabric<'a> {
             }
         }
         Some(Distances { to: distances })
+    }
+
+    /// For each switch, in the order of [`Fabric::names`], the ports of `from` that lead there by a shortest path, ascending:
+    /// none for itself, and none where there is no path; `None` if there is no such switch.
+    ///
+    /// One search from where the ports are, rather than one from each destination: of many switches that is the difference
+    /// between seconds and minutes.
+    pub fn ports_toward_each(&self, from: &str) -> Option<Vec<BTreeSet<u16>>> {
+        let start = *self.index.get(from)?;
+        let mut ports = vec![BTreeSet::new(); self.names.len()];
+        let mut hops = vec![None; self.names.len()];
+        hops[start] = Some(0);
+        let mut queue = VecDeque::from([start]);
+        while let Some(at) = queue.pop_front() {
+            let Some(known) = hops[at] else { continue };
+            // All of a level is in the queue before any of the next is taken out, so that a level's ports are complete.
+            let here = std::mem::take(&mut ports[at]);
+            for hop in &self.neighbours[at] {
+                if hops[hop.to].is_none() {
+                    hops[hop.to] = Some(known + 1);
+                    queue.push_back(hop.to);
+                }
+                if hops[hop.to] != Some(known + 1) {
+                    continue;
+                }
+                if at == start {
+                    ports[hop.to].insert(hop.port);
+                } else {
+                    ports[hop.to].extend(&here);
+                }
+            }
+            ports[at] = here;
+        }
+        Some(ports)
     }
 
     /// The ports of a switch that lead to the destination of `distances` by a shortest path, ascending; none
