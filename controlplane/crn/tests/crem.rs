@@ -221,7 +221,7 @@ fn a_lossy_path_loses_nothing() -> Result<(), Failed> {
 
     let deadline = Instant::now() + PATIENCE;
     let (mut order, mut came, mut others) = (Vec::new(), BTreeSet::new(), Vec::new());
-    let mut last_news = Instant::now();
+    let (mut last_news, mut twice) = (Instant::now(), 0);
     // How many are to be sent is known once the flow is set up.
     let (mut sent, mut packets) = (0, MOST);
     while came.len() < packets as usize || others.is_empty() {
@@ -250,7 +250,11 @@ fn a_lossy_path_loses_nothing() -> Result<(), Failed> {
                 continue;
             };
             assert!(got == frame(psn), "packet {psn} came changed");
-            assert!(came.insert(psn), "packet {psn} came twice");
+            // Held for too long on a busy machine, one goes on for the receiver's NAK, and again in its turn.
+            if !came.insert(psn) {
+                twice += 1;
+                order.retain(|&before| before != psn);
+            }
             order.push(psn);
         }
         // What a busy machine left to the transport, which this test has none of.
@@ -267,6 +271,8 @@ fn a_lossy_path_loses_nothing() -> Result<(), Failed> {
     assert!(order.is_sorted(), "nothing overtakes");
     let (near, far) = (near.end(), far.end());
     let restored = far["receiver"]["restored"].as_u64().ok_or("a count")?;
+    let refusals = far["receiver"]["refusals"].as_u64().ok_or("a count")?;
+    assert!(twice <= refusals, "{twice} packets came twice, {refusals} of them for a NAK");
     let lost = lost.len() as u64;
     assert!(restored <= lost && restored * 10 >= lost * 8, "{near} {far}");
     assert_eq!((&far["receiver"]["invalid"], &far["event"]), (&0.into(), &"summary".into()));

@@ -89,6 +89,7 @@ fn receiver(stats: &CrfStats, (flows, memory): (usize, usize)) -> Counters {
         counter("range_requests", "Range requests sent", stats.range_requests),
         counter("fallback_requests", "Of both, for the packets themselves", stats.fallback_requests),
         counter("given_up", "Packets left to the RDMA transport", stats.given_up),
+        counter("refusals", "Packets that went on before their turn, for the receiver's NAK", stats.refusals),
         counter("jumps", "Jumps of the PSN", stats.jumps),
         counter("malformed", "Datagrams that are no messages", stats.malformed),
         counter("refused", "Messages of unknown flows or from elsewhere", stats.refused),
