@@ -18,4 +18,5 @@ pub mod marking;
 pub mod pipeline;
 pub mod plan;
 pub mod report_size;
+mod text;
 pub mod topology;

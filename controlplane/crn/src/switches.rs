@@ -9,7 +9,7 @@ use std::time::Duration;
 use controller::client::GrpcClient;
 use controller::files;
 use controller::pipeline::Pipelines;
-use controller::topology::{Origin, Problem, Topology};
+use controller::topology::{Origin, Problem, Topology, is_host_port};
 use miette::{IntoDiagnostic as _, Report, Result, miette};
 use p4runtime::client::{Address, Options, Tls};
 
@@ -35,14 +35,7 @@ pub struct Selection {
 fn at(text: &str) -> Result<(String, String), String> {
     let (switch, address) =
         text.split_once('=').ok_or_else(|| "write SWITCH=HOST:PORT, as in s1=127.0.0.1:9559".to_owned())?;
-    // As the topology's `p4runtime`.
-    let valid = address.rsplit_once(':').is_some_and(|(host, port)| {
-        !host.is_empty()
-            && !host.contains(['/', ' '])
-            && (!host.contains(':') || host.starts_with('['))
-            && port.parse::<u16>().is_ok_and(|port| port > 0)
-    });
-    if !valid {
+    if !is_host_port(address) {
         return Err(format!("`{address}` isn't host:port, as in 127.0.0.1:9559"));
     }
     Ok((switch.to_owned(), address.to_owned()))

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
-use controller::topology::{self, Topology};
+use controller::topology::{self, PortFault, Topology, port_fault};
 use rdcc::receiver::ReceiverConfig;
 use rdcc::sender::SenderConfig;
 use roce::dcqcn;
@@ -140,11 +140,6 @@ pub struct Settings {
     /// Where a receiver keeps its Epoch from one run to the next.
     pub epoch_file: Option<PathBuf>,
 }
-
-/// UDP ports that other protocols of the fabric have: `RoCEv2`, VXLAN, Geneve.
-const TAKEN: [u16; 3] = [wire::roce::UDP_PORT, 4789, 6081];
-/// The Dynamic Ports.
-const DYNAMIC: u16 = 49_152;
 
 /// Settings that can't be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -286,13 +281,16 @@ fn check_ports(rdcc: u16, carrier: Carrier, any: bool) -> Result<(), SettingsErr
     };
     for (port, what) in [(rdcc, "--rdcc-port")].into_iter().chain(data) {
         let wrong = |why| Err(SettingsError::Port { port, what, why });
-        if TAKEN.contains(&port) {
-            return wrong(
-                "it is that of RoCEv2 (4791), VXLAN (4789) or Geneve (6081); choose one from 49152 to 65535",
-            );
-        }
-        if port < DYNAMIC && !any {
-            return wrong("choose one from 49152 to 65535, or give --allow-any-port");
+        match port_fault(port, any) {
+            None => {}
+            Some(PortFault::Data(_)) => {
+                return wrong(
+                    "it is that of RoCEv2 (4791), VXLAN (4789) or Geneve (6081); choose one from 49152 to 65535",
+                );
+            }
+            Some(PortFault::OutsideRange) => {
+                return wrong("choose one from 49152 to 65535, or give --allow-any-port");
+            }
         }
     }
     match data {

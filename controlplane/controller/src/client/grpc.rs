@@ -210,7 +210,7 @@ fn write_failed(error: WriteError, asked: usize) -> RequestError {
         WriteError::Updates { failed, of } if of != asked => {
             let first = failed.first().map(|update| super::words(&update.message)).unwrap_or_default();
             let message = format!(
-                "the switch lists {of} outcomes for {asked} changes, so that it isn't known which were made; the first failed:                  {first}"
+                "the switch lists {of} outcomes for {asked} changes, so that it isn't known which were made; the first failed: {first}"
             );
             RequestError::Refused { code: p4runtime::status::Code::Unknown as i32, message }
         }

@@ -16,6 +16,7 @@ use p4runtime::p4::v1::{DigestList, Entity, ForwardingPipelineConfig, PacketIn, 
 use wire::units::Nanos;
 
 use crate::pipeline::Pipeline;
+use crate::text;
 
 pub use grpc::GrpcClient;
 pub use in_process::{InProcessClient, Programs, Target};
@@ -127,17 +128,14 @@ fn of_status(status: &tonic::Status, unknown: bool) -> RequestError {
 const WORDS: usize = 500;
 
 /// What a switch says, as it can be shown on a terminal and in a log: not more than somebody reads, and without what isn't text.
-fn words(text: &str) -> String {
+fn words(said: &str) -> String {
     let mut shown = String::new();
-    for (count, c) in text.chars().enumerate() {
+    for (count, c) in said.chars().enumerate() {
         if count == WORDS {
             shown.push_str("...");
             break;
         }
-        // Directions and separators too (Unicode, Bidirectional Format Controls): they show a text in another order.
-        let disturbs = c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if disturbs { shown.extend(c.escape_default()) } else { shown.push(c) }
+        if text::disturbs(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     shown
 }

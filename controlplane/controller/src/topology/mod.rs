@@ -10,6 +10,7 @@ mod fabric;
 mod model;
 mod node;
 mod places;
+mod ports;
 mod prefix;
 mod problem;
 mod quantity;
@@ -26,9 +27,12 @@ use std::sync::Arc;
 
 use miette::NamedSource;
 
+use crate::text::disturbs;
+
 pub use fabric::{Distances, Fabric};
 pub use model::*;
 pub use places::{Origin, Place, Places};
+pub use ports::{PortFault, is_host_port, port_fault};
 pub use prefix::{Prefix, mapped};
 pub use problem::{Problem, SHOWN, Span, TopologyErrors};
 pub use quantity::{
@@ -185,12 +189,12 @@ fn in_file(name: &str, text: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
 
 /// The text without what would disturb a terminal, every character where it was.
 fn printable(text: &str) -> String {
-    let disturbs = |c: char| c.is_control() && !matches!(c, '\n' | '\r' | '\t');
-    if !text.contains(disturbs) {
+    let hidden = |c: char| disturbs(c) && !matches!(c, '\n' | '\r' | '\t');
+    if !text.contains(hidden) {
         return text.to_owned();
     }
     let spaces = |c: char| " ".repeat(c.len_utf8());
-    text.chars().map(|c| if disturbs(c) { spaces(c) } else { c.to_string() }).collect()
+    text.chars().map(|c| if hidden(c) { spaces(c) } else { c.to_string() }).collect()
 }
 
 /// The name that was probably meant: the same but for case, or close by edit distance.

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use controller::topology;
+use controller::topology::{self, PortFault, port_fault};
 use miette::{IntoDiagnostic as _, Result, miette};
 use scone::bound::Approach;
 use scone::gateway::{GatewayConfig, Remote, Site};
@@ -101,15 +100,15 @@ impl Common {
     /// Whether the port can be the domain's, as in a topology file.
     fn check(&self) -> Result<()> {
         let port = self.port;
-        if port == wire::roce::UDP_PORT {
-            return Err(miette!("--port {port} is RoCEv2's; rate advice has a port of its own"));
-        }
-        if !DYNAMIC_PORTS.contains(&port) && !self.allow_any_port {
-            return Err(miette!(
+        match port_fault(port, self.allow_any_port) {
+            None => Ok(()),
+            Some(PortFault::Data(whose)) => {
+                Err(miette!("--port {port} is {whose}'s; rate advice has a port of its own"))
+            }
+            Some(PortFault::OutsideRange) => Err(miette!(
                 "--port {port} is outside the dynamic range; it should be 49152 to 65535, or stand beside --allow-any-port"
-            ));
+            )),
         }
-        Ok(())
     }
 }
 
@@ -190,9 +189,6 @@ impl Gateway {
         Ok(config)
     }
 }
-
-/// Those that no registry gives to anybody.
-const DYNAMIC_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
 /// A rate with its unit, in bit/s.
 #[derive(Clone, Copy, Debug)]

@@ -3,15 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::decode::{Int, Located, Problems};
-use super::super::{Domain, DomainPorts, DscpEntry, Problem, REPORT_QUEUE, Role, Span, raw};
-use crate::pipeline::generated::constants::{GENEVE_UDP_PORT, REPORT_DSCP, ROCE_UDP_PORT, VXLAN_UDP_PORT};
-
-/// The dynamic range: what a domain may choose without saying that it means it.
-const DYNAMIC_PORTS: std::ops::RangeInclusive<u64> = 49_152..=65_535;
-
-/// Ports by which the switches know what they carry data in: no control datagram may look like that.
-const DATA_PORTS: [(u16, &str); 3] =
-    [(ROCE_UDP_PORT, "RoCEv2"), (VXLAN_UDP_PORT, "VXLAN"), (GENEVE_UDP_PORT, "Geneve")];
+use super::super::{
+    Domain, DomainPorts, DscpEntry, PortFault, Problem, REPORT_QUEUE, Role, Span, port_fault, raw,
+};
+use crate::pipeline::generated::constants::REPORT_DSCP;
 
 pub(super) fn check(raw: &raw::Domain, problems: &mut Problems) -> Option<Domain> {
     let ports =
@@ -33,18 +28,18 @@ fn check_ports(raw: &raw::DomainPorts, allow_any: bool, problems: &mut Problems)
     let mut taken: BTreeMap<u64, (&str, Span)> = BTreeMap::new();
     for (name, port) in named {
         let Some(Located { value: Int(number), span }) = *port else { continue };
-        if let Some((_, whose)) = DATA_PORTS.iter().find(|(port, _)| u64::from(*port) == number) {
-            problems.push(
+        match u16::try_from(number).ok().and_then(|port| port_fault(port, allow_any)) {
+            None => {}
+            Some(PortFault::Data(whose)) => problems.push(
                 Problem::error("topology::data_port", format!("port {number} is {whose}'s"))
                     .at(span, format!("the {name} port"))
                     .hint("switches take what goes there for data; a port from 49152 to 65535 is free"),
-            );
-        } else if !allow_any && !DYNAMIC_PORTS.contains(&number) {
-            problems.push(
+            ),
+            Some(PortFault::OutsideRange) => problems.push(
                 Problem::error("topology::port_range", format!("port {number} is outside the dynamic range"))
                     .at(span, format!("the {name} port"))
                     .hint("allowed: 49152 to 65535, or set `allow_any_port: true` under `domain`"),
-            );
+            ),
         }
         if let Some((other, first)) = taken.get(&number) {
             problems.push(

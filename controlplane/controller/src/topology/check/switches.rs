@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::super::decode::{Located, Named, Problems};
 use super::super::{
-    DEFAULT_CLONE_PORT, PortOptions, Problem, Queues, Switch, Target, Tls, Tofino, Trust, raw,
+    DEFAULT_CLONE_PORT, PortOptions, Problem, Queues, Switch, Target, Tls, Tofino, Trust, is_host_port, raw,
 };
 use super::tofino;
 
@@ -90,10 +90,7 @@ fn listens(
     problems: &mut Problems,
 ) {
     let Some(address) = address else { return };
-    let valid = address.value.rsplit_once(':').is_some_and(|(host, port)| {
-        !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok_and(|port| port > 0)
-    });
-    if !valid {
+    if !is_host_port(&address.value) {
         problems.push(
             Problem::error(code, format!("`{}` isn't host:port", address.value))
                 .at(address.span, "")
