@@ -9,12 +9,12 @@ use controller::pipeline::Pipeline;
 use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::units::Nanos;
 
 use crate::bmv2_queues;
 use crate::output::{self, complain, plural, say};
 use crate::plan;
+use crate::signals::Signals;
 use crate::switches::{self, Election, Reached, Selection, Site};
 
 /// Arguments of `crn apply`.
@@ -77,25 +77,19 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Ctrl-C and requests to terminate: they end what is under way, and it is said what it came to.
 struct Stop {
-    interrupt: Signal,
-    terminate: Signal,
+    signals: Signals,
     /// One has come.
     asked: bool,
 }
 
 impl Stop {
     fn new() -> Result<Self> {
-        let of = |kind| signal(kind).into_diagnostic();
-        let (interrupt, terminate) = (of(SignalKind::interrupt())?, of(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate, asked: false })
+        Ok(Self { signals: Signals::listen()?, asked: false })
     }
 
     /// Waits for the next one.
     async fn asked(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+        self.signals.next().await;
         self.asked = true;
     }
 

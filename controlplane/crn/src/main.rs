@@ -17,6 +17,7 @@ mod plan;
 mod program;
 mod schema;
 mod scone_agent;
+mod signals;
 mod sim_command;
 mod status;
 mod stf_command;

@@ -104,18 +104,7 @@ pub fn wrapped(indent: &str, text: &str) -> String {
 /// # Errors
 /// The file's errors, printed already.
 pub fn load(path: &Path) -> Result<Topology> {
-    match topology::load(path) {
-        Ok(topology) => {
-            for warning in &topology.warnings {
-                show(warning);
-            }
-            Ok(topology)
-        }
-        Err(errors) => {
-            complain_as_is!("{}", errors.render(width(), color_stderr()));
-            Err(said())
-        }
-    }
+    load_for(path, false)
 }
 
 /// As [`load`]; with `json`, what is refused is printed to standard output as JSON besides.
@@ -123,9 +112,6 @@ pub fn load(path: &Path) -> Result<Topology> {
 /// # Errors
 /// As [`load`].
 pub fn load_for(path: &Path, json: bool) -> Result<Topology> {
-    if !json {
-        return load(path);
-    }
     match topology::load(path) {
         Ok(topology) => {
             topology.warnings.iter().for_each(show);
@@ -133,7 +119,9 @@ pub fn load_for(path: &Path, json: bool) -> Result<Topology> {
         }
         Err(errors) => {
             complain_as_is!("{}", errors.render(width(), color_stderr()));
-            say!("{}", checked(&errors.file, false, &errors.errors, &errors.warnings));
+            if json {
+                say!("{}", checked(&errors.file, false, &errors.errors, &errors.warnings));
+            }
             Err(said())
         }
     }

@@ -22,13 +22,13 @@ use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
 use softswitch::runtime::Runtime;
 use softswitch::server::Server;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 pub use args::Args;
 
 use crate::output::{complain, say};
 use crate::program::Files as ProgramFiles;
+use crate::signals::Signals;
 use plane::{Files, Plane, Remains};
 use ports::Port;
 
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> Result<()> {
             .await
             .into_diagnostic()
             .wrap_err_with(|| format!("P4Runtime can't be served on {}", args.grpc_server_addr))?;
-        let signals = Signals::new()?;
+        let mut signals = Signals::listen()?;
         announce(&args, &listener);
         let (ended, moving) = start(plane)?;
         let (farewell, heard) = oneshot::channel::<()>();
@@ -98,7 +98,7 @@ pub fn run(args: Args) -> Result<()> {
         // Whatever ends first ends the others.
         let mut served = None;
         tokio::select! {
-            () = signals.wait() => {}
+            () = signals.next() => {}
             _ = ended => {}
             early = &mut serving => served = Some(early),
         }
@@ -169,25 +169,4 @@ fn start(plane: Plane) -> Result<(oneshot::Receiver<()>, Moving)> {
         plane.run()
     });
     Ok((ended, moving.into_diagnostic()?))
-}
-
-struct Signals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    fn new() -> Result<Signals> {
-        Ok(Signals {
-            interrupt: signal(SignalKind::interrupt()).into_diagnostic()?,
-            terminate: signal(SignalKind::terminate()).into_diagnostic()?,
-        })
-    }
-
-    async fn wait(mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
 }
