@@ -10,7 +10,7 @@ use crem::crf::{Crf, CrfConfig, CrfStats, Verdict};
 use crem::csf::{Csf, CsfConfig, CsfStats};
 use crem::{Deliver, FlowKey, Packet, Transmit};
 use ipnet::IpNet;
-use wire::crem::{FlowAddresses, MessageType, RawHeader};
+use wire::crem::FlowAddresses;
 use wire::units::Nanos;
 
 use super::frame::{OutOf, Seen, Template, udp_checksum_of};
@@ -304,12 +304,7 @@ impl Shim {
             return;
         }
         let peer = SocketAddr::new(seen.addresses.source(), seen.ip.source_port);
-        let header = RawHeader::decode(seen.payload).ok();
-        let for_receiver = match header.map(|raw| (raw.message_type, raw.header.flow_id)) {
-            Some((MessageType::HELLO | MessageType::PARAM_UPDATE | MessageType::REPAIR, _)) => true,
-            Some((MessageType::CLOSE, id)) => self.crf.knows(peer, id),
-            _ => false,
-        };
+        let for_receiver = self.crf.wants(peer, seen.payload);
         self.out.back = for_receiver;
         if for_receiver {
             self.crf.datagram(peer, seen.payload, seen.ip.ecn, now, &mut self.out);

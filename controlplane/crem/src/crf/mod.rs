@@ -32,7 +32,9 @@ use std::collections::BTreeMap;
 
 use rand_chacha::ChaCha20Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use wire::crem::{Close, CloseReason, Flags, FlowId, FlowKind, Hello, Message, decode};
+use wire::crem::{
+    Close, CloseReason, Flags, FlowId, FlowKind, Hello, Message, MessageType, RawHeader, decode,
+};
 use wire::frame::Ecn;
 use wire::units::Nanos;
 
@@ -175,8 +177,19 @@ impl Crf {
         self.with(key, now, out, |flow, ctx| flow.acknowledge_hello(ctx));
     }
 
+    /// Whether a datagram of CREM that came from `from` is for this function, where a sender function shares its port: the
+    /// messages of sender functions are, and `CLOSE` of one of its own flows. What can't be decoded is nobody's.
+    pub fn wants(&self, from: SocketAddr, datagram: &[u8]) -> bool {
+        let raw = RawHeader::decode(datagram).ok();
+        match raw.map(|raw| (raw.message_type, raw.header.flow_id)) {
+            Some((MessageType::HELLO | MessageType::PARAM_UPDATE | MessageType::REPAIR, _)) => true,
+            Some((MessageType::CLOSE, id)) => self.knows(from, id),
+            _ => false,
+        }
+    }
+
     /// Whether a flow has this id, and messages about it come from `from`.
-    pub fn knows(&self, from: SocketAddr, id: FlowId) -> bool {
+    fn knows(&self, from: SocketAddr, id: FlowId) -> bool {
         let flow = self.by_id.get(&id).and_then(|key| self.flows.get(key));
         flow.is_some_and(|flow| flow.peer == from)
     }

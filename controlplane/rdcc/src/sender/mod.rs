@@ -271,11 +271,13 @@ impl Sender {
             let msn = self.next_msns.remove(&key).unwrap_or_default();
             association.queue_pairs.entry(key.1).or_default().next_post = msn;
         }
-        let index = self.free.pop().unwrap_or_else(|| {
-            self.associations.push(Association::new(peer, nonce, now));
+        let index = if let Some(index) = self.free.pop() {
+            self.associations[index as usize] = association;
+            index
+        } else {
+            self.associations.push(association);
             u32::try_from(self.associations.len() - 1).unwrap_or(u32::MAX)
-        });
-        self.associations[index as usize] = association;
+        };
         self.by_peer.insert(peer, index);
         self.request_association(index, now);
         Ok(index)

@@ -23,15 +23,10 @@ use crate::run::RunError;
 pub struct Advised {
     sender: Sender,
     /// Where data carries signals.
-    signals: Option<Signals>,
+    signals: Option<Receiver>,
     address: IpAddr,
     port: u16,
     qps: Vec<u32>,
-}
-
-#[derive(Debug)]
-struct Signals {
-    receiver: Receiver,
 }
 
 /// The Rate Signal that data starts with under a scheme: no advice yet.
@@ -81,7 +76,7 @@ impl Advised {
                 let form = FeedbackForm::Dedicated;
                 let config =
                     ReceiverConfig { floor: config.floor, ..ReceiverConfig::new(extension_type, port, form) };
-                Ok(Signals { receiver: Receiver::new(config)? })
+                Receiver::new(config)
             })
             .transpose()
             .map_err(refused)?;
@@ -103,7 +98,7 @@ impl Advised {
     /// A queue pair that this host will receive on.
     pub fn add_receiving_qp(&mut self, qp: u32, peer: IpAddr) {
         if let Some(signals) = &mut self.signals {
-            signals.receiver.add_qp(ReceiverQp { qp, peer, peer_qp: qp });
+            signals.add_qp(ReceiverQp { qp, peer, peer_qp: qp });
         }
     }
 
@@ -120,9 +115,9 @@ impl Advised {
         match received.rate_signal {
             Some(Ok(signal)) => {
                 let carrier = Carrier::Request;
-                let _ = signals.receiver.record(received.qp, received.from, signal, carrier, now);
+                let _ = signals.record(received.qp, received.from, signal, carrier, now);
             }
-            Some(Err(unreadable)) => drop(signals.receiver.record_unreadable(unreadable)),
+            Some(Err(unreadable)) => drop(signals.record_unreadable(unreadable)),
             None => {}
         }
     }
@@ -130,7 +125,7 @@ impl Advised {
     /// Lets a packet that leaves take feedback along.
     pub fn attach(&mut self, packet: &mut TxPacket, now: Nanos) {
         if let Some(signals) = &mut self.signals {
-            signals.receiver.attach(packet.qp, &mut packet.head, now);
+            signals.attach(packet.qp, &mut packet.head, now);
         }
     }
 
@@ -143,7 +138,7 @@ impl Advised {
     /// Tells the machine what the queue pairs want, and the endpoint what they may; queues what is returned.
     pub fn work(&mut self, nic: &mut Nic, roce: &mut Endpoint, now: Nanos) {
         if let Some(signals) = &mut self.signals {
-            while let Some(datagram) = signals.receiver.poll_transmit(now) {
+            while let Some(datagram) = signals.poll_transmit(now) {
                 nic.queue_control(self.port, datagram.to, &datagram.octets);
             }
         }
@@ -170,7 +165,7 @@ impl Advised {
 
     /// When the machine wants to be called.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        let signals = self.signals.as_ref().and_then(|signals| signals.receiver.poll_timeout());
+        let signals = self.signals.as_ref().and_then(Receiver::poll_timeout);
         [self.sender.poll_timeout(), signals].into_iter().flatten().min()
     }
 }

@@ -178,13 +178,7 @@ impl Protected {
     /// A datagram came to the CREM port.
     pub fn take_datagram(&mut self, from: SocketAddr, parsed: &Parsed<'_>, now: Nanos) {
         let octets = parsed.payload_head;
-        let raw = RawHeader::decode(octets).ok();
-        let for_receiver = match raw.map(|raw| (raw.message_type, raw.header.flow_id)) {
-            Some((MessageType::HELLO | MessageType::PARAM_UPDATE | MessageType::REPAIR, _)) => true,
-            Some((MessageType::CLOSE, id)) => self.crf.knows(from, id),
-            _ => false,
-        };
-        if for_receiver {
+        if self.crf.wants(from, octets) {
             self.crf.datagram(from, octets, parsed.datagram.ecn, now, &mut self.out);
             return;
         }

@@ -143,8 +143,8 @@ impl RoceV2 {
         let from = *source.ip();
         let to = SocketAddrV4::new(self.address, UDP_PORT);
         let intact = self.seal.is_intact(source, to, arrived.octets);
-        let way = destination_way(arrived.octets);
-        let Some(state) = way.and_then(|way| self.peers.get_mut(&(from, way))).filter(|_| intact) else {
+        let towards = destination_way(arrived.octets).filter(|_| intact).map(|way| (from, way));
+        let Some((towards, state)) = towards.and_then(|to| Some((to, self.peers.get_mut(&to)?))) else {
             told.stats.refused_packets += 1;
             return;
         };
@@ -169,9 +169,7 @@ impl RoceV2 {
                 source_port: arrived.from.port(),
             }));
         }
-        if let Some(way) = way {
-            self.touched((from, way), told);
-        }
+        self.touched(towards, told);
     }
 
     pub(super) fn handle_timeout(&mut self, told: &mut Told<'_>, now: Nanos) {
