@@ -4,6 +4,7 @@
 
 mod served;
 
+use std::net::Ipv4Addr;
 use std::sync::PoisonError;
 
 use controller::pipeline::generated::constants::REPORT_CLONE_SESSION;
@@ -13,27 +14,25 @@ use p4runtime::p4::v1::{
 };
 use served::{Served, crn, edited, stderr, stdout};
 use softswitch::Packet;
+use wire::frame::{Datagram, Ecn, UdpChecksum};
 use wire::roce::{Bth, Opcode, Psn, UDP_PORT};
 
 /// A `RoCEv2` packet from a1 to r in a frame to the switch.
 fn packet(psn: u32) -> Vec<u8> {
     let payload = [&Bth::new(Opcode::SEND_ONLY, 7, Psn::new(psn)).to_octets()[..], &[0x5a; 64]].concat();
-    let udp = u16::try_from(payload.len() + 8).unwrap();
-    let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x08, 0x00];
-    let mut header = vec![0x45, 0];
-    header.extend((udp + 20).to_be_bytes());
-    header.extend([0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 9]);
-    // RFC 1071.
-    let words = header.chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
-    let sum = words.sum::<u32>();
-    let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
-    frame.extend(header);
-    for field in [49_300, UDP_PORT, udp, 0] {
-        frame.extend(field.to_be_bytes());
-    }
-    frame.extend(payload);
-    frame
+    let datagram = Datagram {
+        source_mac: [2, 0, 0, 0, 0, 1],
+        destination_mac: [2, 0, 0, 0, 0, 9],
+        source: Ipv4Addr::new(10, 0, 0, 1),
+        destination: Ipv4Addr::new(10, 0, 0, 9),
+        source_port: 49_300,
+        destination_port: UDP_PORT,
+        dscp: 0,
+        ecn: Ecn::NotEct,
+        time_to_live: 64,
+        identification: 1,
+    };
+    datagram.frame(&payload, 0, UdpChecksum::Zero).unwrap()
 }
 
 /// Packets enter port 1, at the switch's own time.

@@ -8,82 +8,14 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command};
-use std::thread;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use served::running::Running;
 use served::{Served, edited, topology};
 
-/// How long anything may take before a test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A running controller whose log goes to a file; ends with this value.
-struct Running {
-    child: Child,
-    address: String,
-    log: tempfile::NamedTempFile,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Running {
-    fn start(served: &Served, path: &Path) -> Running {
-        let log = tempfile::NamedTempFile::new().unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_crn"))
-            .args(served.args("controller", path.to_str().unwrap()))
-            .args(["--listen", "127.0.0.1:0", "--poll", "20", "--check", "1", "--log", "json"])
-            .env("NO_COLOR", "1")
-            .stderr(log.reopen().unwrap())
-            .spawn()
-            .unwrap();
-        let mut running = Running { child, address: String::new(), log };
-        let start = Instant::now();
-        while running.address.is_empty() {
-            assert!(start.elapsed() < PATIENCE, "{}", running.logged());
-            thread::sleep(Duration::from_millis(5));
-            let logged = running.logged();
-            let entries =
-                logged.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-            let mut addresses = entries.filter_map(|entry| Some(entry["address"].as_str()?.to_owned()));
-            running.address = addresses.next().unwrap_or_default();
-        }
-        running
-    }
-
-    fn logged(&self) -> String {
-        fs::read_to_string(self.log.path()).unwrap()
-    }
-
-    fn get(&self, path: &str) -> String {
-        let Ok(mut stream) = TcpStream::connect(&self.address) else { return String::new() };
-        let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut text = String::new();
-        let _ = stream.read_to_string(&mut text);
-        text
-    }
-
-    /// Waits until a page says something; gives the page.
-    fn until(&self, path: &str, what: impl Fn(&str) -> bool) -> String {
-        let start = Instant::now();
-        loop {
-            let page = self.get(path);
-            if what(&page) {
-                return page;
-            }
-            assert!(start.elapsed() < PATIENCE, "never came: {page}");
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn healthy(&self) {
-        self.until("/healthz", |page| page.contains("\"ok\":true") && page.contains("\"state\":\"ready\""));
-    }
+fn start(served: &Served, path: &Path) -> Running {
+    Running::with(served.args("controller", path.to_str().unwrap()), &[])
 }
 
 /// What takes the file's place and is none, or is gone, is refused like a bad edit, and the controller goes on.
@@ -92,7 +24,7 @@ fn a_file_that_is_gone_or_none_is_refused_and_nothing_waits_for_it() {
     let served = Served::new("incast-8to1.yaml");
     let (folder, path) = edited("incast-8to1.yaml", "name: incast-8to1", "name: edited");
     let good = fs::read(&path).unwrap();
-    let mut running = Running::start(&served, &path);
+    let mut running = start(&served, &path);
     running.healthy();
     let pipe = folder.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
@@ -125,7 +57,7 @@ fn a_refused_edit_is_fields_of_the_log_and_named_in_the_health() {
     let served = Served::new("incast-8to1.yaml");
     let (_folder, path) = edited("incast-8to1.yaml", "name: incast-8to1", "name: edited");
     let good = fs::read_to_string(&path).unwrap();
-    let running = Running::start(&served, &path);
+    let running = start(&served, &path);
     running.healthy();
     let name = path.to_str().unwrap();
     for (from, to, said) in [
@@ -156,7 +88,7 @@ fn a_refused_edit_is_fields_of_the_log_and_named_in_the_health() {
 fn metrics_stay_within_reach() {
     let served = Served::new("incast-8to1.yaml");
     let path = topology("incast-8to1.yaml");
-    let running = Running::start(&served, &path);
+    let running = start(&served, &path);
     let start = Instant::now();
     let mut open: Vec<TcpStream> = (0..70).map(|_| TcpStream::connect(&running.address).unwrap()).collect();
     open[1].write_all(b"GET /metrics HT").unwrap();

@@ -35,3 +35,31 @@ pub fn is_host_port(address: &str) -> bool {
             && port.parse::<u16>().is_ok_and(|port| port > 0)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_of_data_are_never_a_control_protocols_and_others_outside_the_range_only_when_meant() {
+        for any in [false, true] {
+            let of_data = [4791, 4789, 6081].map(|port| port_fault(port, any));
+            assert_eq!(of_data, ["RoCEv2", "VXLAN", "Geneve"].map(|whose| Some(PortFault::Data(whose))));
+        }
+        let outside = Some(PortFault::OutsideRange);
+        assert_eq!([49_151, 49_152, 65_535].map(|port| port_fault(port, false)), [outside, None, None]);
+        assert_eq!(port_fault(49_151, true), None);
+    }
+
+    #[test]
+    fn an_address_has_a_host_and_a_port() {
+        for good in ["127.0.0.1:9559", "leaf1:1", "[::1]:65535"] {
+            assert!(is_host_port(good), "{good}");
+        }
+        for bad in
+            ["", "leaf1", ":9559", "leaf1:0", "leaf1:65536", "::1:9559", "http://leaf1:9559", "leaf 1:9559"]
+        {
+            assert!(!is_host_port(bad), "{bad}");
+        }
+    }
+}

@@ -1,18 +1,23 @@
 //! `crn controller` as a process that is watched through its health and metrics.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use tempfile::NamedTempFile;
 
 /// How long anything may take before a test fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running controller; ends with this value.
+/// A running controller whose log goes to a file; ends with this value.
 pub struct Running {
-    child: Child,
-    address: String,
+    pub child: Child,
+    /// Where its HTTP server listens.
+    pub address: String,
+    log: NamedTempFile,
 }
 
 impl Drop for Running {
@@ -24,30 +29,34 @@ impl Drop for Running {
 
 impl Running {
     /// Starts one with these words, and those that make it quick.
-    pub fn with(mut args: Vec<String>, more: &[&str]) -> Running {
-        args.extend(
-            ["--listen", "127.0.0.1:0", "--poll", "20", "--check", "1", "--log", "json"].map(str::to_owned),
-        );
-        args.extend(more.iter().map(|arg| (*arg).to_owned()));
-        let mut child = Command::new(env!("CARGO_BIN_EXE_crn"))
+    pub fn with(args: Vec<String>, more: &[&str]) -> Running {
+        let log = NamedTempFile::new().unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_crn"))
             .args(args)
+            .args(["--listen", "127.0.0.1:0", "--poll", "20", "--check", "1", "--log", "json"])
+            .args(more)
             .env("NO_COLOR", "1")
-            .stderr(Stdio::piped())
+            .stderr(log.reopen().unwrap())
             .spawn()
             .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        let address = loop {
-            line.clear();
-            assert!(log.read_line(&mut line).unwrap() > 0, "it has ended");
-            let entry: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
-            if let Some(address) = entry["address"].as_str() {
-                break address.to_owned();
-            }
-        };
-        // Whoever writes must be read, or it would wait.
-        thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-        Running { child, address }
+        let mut running = Running { child, address: String::new(), log };
+        let start = Instant::now();
+        while running.address.is_empty() {
+            assert!(start.elapsed() < PATIENCE, "{}", running.logged());
+            assert!(running.child.try_wait().unwrap().is_none(), "it has ended: {}", running.logged());
+            thread::sleep(Duration::from_millis(5));
+            let logged = running.logged();
+            let entries =
+                logged.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+            let mut addresses = entries.filter_map(|entry| Some(entry["address"].as_str()?.to_owned()));
+            running.address = addresses.next().unwrap_or_default();
+        }
+        running
+    }
+
+    /// What it has logged so far.
+    pub fn logged(&self) -> String {
+        fs::read_to_string(self.log.path()).unwrap()
     }
 
     /// A page of its HTTP server; empty while it isn't there.

@@ -1,6 +1,7 @@
 //! Reports whose clones lead nowhere show in `crn status`: the clone session is unset, as somebody else's program or hand
 //! leaves it, while packets pass.
 
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use p4runtime::p4::v1::{
     update,
 };
 use serde_json::Value;
+use wire::frame::{Datagram, Ecn, UdpChecksum};
 use wire::roce::{Bth, Opcode, Psn, UDP_PORT};
 
 use crate::wires::Wires;
@@ -46,20 +48,19 @@ policies:
 fn packet(queue_pair: u32) -> Vec<u8> {
     let payload =
         [&Bth::new(Opcode::SEND_ONLY, queue_pair, Psn::new(5)).to_octets()[..], &[0x5a; 64]].concat();
-    let udp = u16::try_from(payload.len() + 8).unwrap();
-    let mut header = vec![0x45, 26 << 2];
-    header.extend((udp + 20).to_be_bytes());
-    header.extend([0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
-    let sum: u32 = header.chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1])).sum();
-    let sum = !u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap();
-    header[10..12].copy_from_slice(&sum.to_be_bytes());
-    let mut frame = vec![2, 0, 0, 0, 0, 0xfe, 2, 0, 0, 0, 0, 1, 8, 0];
-    frame.extend(header);
-    for field in [49_300, UDP_PORT, udp, 0] {
-        frame.extend(field.to_be_bytes());
-    }
-    frame.extend(payload);
-    frame
+    let datagram = Datagram {
+        source_mac: [2, 0, 0, 0, 0, 1],
+        destination_mac: [2, 0, 0, 0, 0, 0xfe],
+        source: Ipv4Addr::new(10, 0, 0, 1),
+        destination: Ipv4Addr::new(10, 0, 0, 2),
+        source_port: 49_300,
+        destination_port: UDP_PORT,
+        dscp: 26,
+        ecn: Ecn::NotEct,
+        time_to_live: 64,
+        identification: 1,
+    };
+    datagram.frame(&payload, 0, UdpChecksum::Zero).unwrap()
 }
 
 /// Another controller takes the session away.
