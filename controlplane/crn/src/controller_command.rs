@@ -48,6 +48,19 @@ pub struct Args {
     /// How logs are written to standard error
     #[arg(long, value_enum, default_value = "text")]
     log: LogFormat,
+    /// The switches are those of a `crn up` that has divided rates by so much
+    #[arg(long, value_name = "FACTOR", hide = true)]
+    scale: Option<u64>,
+}
+
+impl Args {
+    /// The topology as it is kept: the file's, or for a run on this machine what was made of it there.
+    fn as_kept(&self, topology: Topology) -> Result<Topology> {
+        match self.scale {
+            Some(factor) => crate::up::scaled(topology, factor),
+            None => Ok(topology),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -130,6 +143,7 @@ fn begin(args: &Args, form: Form) -> Result<(Vec<u8>, Site)> {
     let content = topology::read_octets(path).map_err(refused)?;
     let topology = topology::parse_octets(&name, &content).map_err(refused)?;
     form.problems(&name, &topology.warnings);
+    let topology = args.as_kept(topology)?;
     let site = args.selection.site_of(topology).and_then(|site| {
         plan::fitting(&site.topology, &site.pipelines).map_err(Refused::File)?;
         Ok(site)
@@ -294,6 +308,10 @@ impl Daemon<'_> {
 
     fn take(&mut self, topology: Topology) {
         let file = topology.file().to_owned();
+        let topology = match self.args.as_kept(topology) {
+            Ok(topology) => topology,
+            Err(report) => return self.refused(Refusal::because(format!("{file}: {report}"))),
+        };
         let Site { topology, pipelines, reached } = match self.args.selection.site_of(topology) {
             Ok(site) => site,
             Err(Refused::Usage(report)) => {

@@ -3,8 +3,10 @@
 //! Lines wait in a bounded queue. What comes while it is full is lost, and counted: the next line that finds room is preceded
 //! by one that says how many.
 
+use std::fs::File;
 use std::future::pending;
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -64,13 +66,15 @@ impl Output {
     pub fn start(json: bool) -> Result<Self> {
         let (queue, waiting) = sync_channel(WAITING);
         let (done, written) = oneshot::channel();
+        let lost = Lost::default();
+        let counted = lost.clone();
         let write = move || {
             // Whoever read the output has gone: the agent goes on without.
-            let _ = write_all(&waiting);
+            let _ = write_all(&waiting, &counted);
             drop(done);
         };
         std::thread::Builder::new().name("output".to_owned()).spawn(write).into_diagnostic()?;
-        Ok(Self { lines: Lines { json, queue, lost: Lost::default() }, written })
+        Ok(Self { lines: Lines { json, queue, lost }, written })
     }
 
     /// To print with.
@@ -169,16 +173,39 @@ impl Lost {
     }
 }
 
-fn write_all(waiting: &Receiver<String>) -> io::Result<()> {
+/// Writes what comes. A disk that is full costs lines, which are counted, and is no reason to write no more: it may have room
+/// again.
+fn write_all(waiting: &Receiver<String>, lost: &Lost) -> io::Result<()> {
+    // Without a buffer that would keep what couldn't be written, and write it later.
+    let mut out = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    // Where the last line was cut off, the next one begins a new one.
+    let mut cut = false;
     while let Ok(mut text) = waiting.recv() {
         while text.len() < CHUNK
             && let Ok(line) = waiting.try_recv()
         {
             text.push_str(&line);
         }
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
+        if cut {
+            text.insert(0, '\n');
+        }
+        match out.write_all(text.as_bytes()) {
+            Ok(()) => cut = false,
+            Err(error) if is_full(&error) => {
+                let lines = text.matches('\n').count() - usize::from(cut);
+                cut = true;
+                lost.0.total.fetch_add(u64::try_from(lines).unwrap_or(u64::MAX), Ordering::Relaxed);
+            }
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
+}
+
+/// Whether there is no room now, and may be later.
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
 }

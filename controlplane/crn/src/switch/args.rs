@@ -4,8 +4,11 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use controller::topology::{Fraction, Time};
 use miette::{Result, miette};
 use softswitch::{PortConfig, QueueRate, SwitchConfig};
+
+use super::wire::Wire;
 
 /// Ports of v1model have 9 bits.
 const HIGHEST_PORT: u16 = 511;
@@ -70,6 +73,16 @@ pub struct Args {
     /// port only; may be repeated
     #[arg(long, value_name = "[PORT=]DEPTH")]
     pub queue_depth: Vec<OfPort<Depth>>,
+    /// Be the link behind a port: what leaves by it arrives so much later, as in `2ms`; with `PORT=` before it, of that port
+    /// only; may be repeated
+    #[arg(long, value_name = "[PORT=]TIME")]
+    pub delay_out: Vec<OfPort<Later>>,
+    /// Likewise: what comes in by it was sent so much earlier
+    #[arg(long, value_name = "[PORT=]TIME")]
+    pub delay_in: Vec<OfPort<Later>>,
+    /// Likewise: this part of what leaves by it is lost, as in `0.1%`; which, is the same in each run
+    #[arg(long, value_name = "[PORT=]PART")]
+    pub loss_out: Vec<OfPort<Lost>>,
     /// Write what passes each interface to `IFACE_in.pcap` and `IFACE_out.pcap` in this folder
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub pcap: Option<PathBuf>,
@@ -234,6 +247,32 @@ impl FromStr for Depth {
     }
 }
 
+/// A delay in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Later(u64);
+
+impl FromStr for Later {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Later, String> {
+        let time = Time::parse(text).map_err(|error| format!("{}; {}", error.message, error.hint))?;
+        Ok(Later(time.get()))
+    }
+}
+
+/// A part of all frames, in millionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost(u32);
+
+impl FromStr for Lost {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Lost, String> {
+        let part = Fraction::parse(text).map_err(|error| format!("{}; {}", error.message, error.hint))?;
+        Ok(Lost(u32::try_from(part.get()).unwrap_or(u32::MAX)))
+    }
+}
+
 /// The digits, and what follows them.
 fn split(text: &str) -> (&str, &str) {
     text.split_at(text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len()))
@@ -307,6 +346,15 @@ impl Args {
         ports.into_iter().map(|port| (port, self.port(Some(port)))).collect()
     }
 
+    /// How the link behind a port is.
+    pub fn wire(&self, port: u16) -> Wire {
+        Wire {
+            delay_out: said(&self.delay_out, port).map_or(0, |later| later.0),
+            delay_in: said(&self.delay_in, port).map_or(0, |later| later.0),
+            loss_out: said(&self.loss_out, port).map_or(0, |lost| lost.0),
+        }
+    }
+
     /// What is said for all ports, then what is said for this one.
     fn port(&self, port: Option<u16>) -> PortConfig {
         let mut config = PortConfig::default();
@@ -323,6 +371,12 @@ impl Args {
         }
         config
     }
+}
+
+/// What is said last for a port, or else for all.
+fn said<T: Copy>(all: &[OfPort<T>], port: u16) -> Option<T> {
+    let of = |wanted| all.iter().rev().find(move |of| of.port == wanted).map(|of| of.value);
+    of(Some(port)).or_else(|| of(None))
 }
 
 #[cfg(test)]
@@ -354,6 +408,14 @@ mod tests {
     }
 
     #[test]
+    fn a_link_is_said_for_a_port_or_for_all() {
+        let args =
+            args("--no-p4 --delay-out 3=2ms --delay-out 1us --delay-in 3=500us --loss-out 0.1%").unwrap();
+        assert_eq!(args.wire(3), Wire { delay_out: 2_000_000, delay_in: 500_000, loss_out: 1000 });
+        assert_eq!(args.wire(4), Wire { delay_out: 1000, delay_in: 0, loss_out: 1000 });
+    }
+
+    #[test]
     fn simple_switchs_line_is_taken() {
         let line = "-i 1@a -i 2@b --pcap --device-id 3 --no-p4 --thrift-port 9090 -L warn --log-console \
                     --grpc-server-addr 0.0.0.0:1 --cpu-port 255";
@@ -379,6 +441,8 @@ mod tests {
             ("--no-p4 --cpu-port 0", "cpu-port"),
             ("--no-p4 --queue-rate 10mbps", "is no rate"),
             ("--no-p4 --queue-depth 600=5", "before `=`"),
+            ("--no-p4 --delay-out 3=2", "as in 50us"),
+            ("--no-p4 --loss-out 3=2", "as in 1%"),
             ("--no-p4 --grpc-server-ssl", "grpc-server-cert"),
             ("--no-p4 --priority-queues 9", "priority-queues"),
         ] {

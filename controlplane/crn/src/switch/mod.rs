@@ -9,6 +9,7 @@ mod plane;
 mod ports;
 mod statistics;
 mod tls;
+mod wire;
 
 use std::io::Write as _;
 use std::os::unix::net::UnixStream;
@@ -31,6 +32,7 @@ use crate::program::Files as ProgramFiles;
 use crate::signals::Signals;
 use plane::{Files, Plane, Remains};
 use ports::Port;
+use wire::Wires;
 
 /// How long open streams may hold up the end.
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -66,7 +68,8 @@ pub fn run(args: Args) -> Result<()> {
     let files = args
         .use_files
         .map(|seconds| Files { begin: Duration::from_secs(seconds), exit: args.exit_after_files });
-    let plane = Plane::new(server.clone(), ports, args.cpu_port, began, woken, stop.clone(), files);
+    let wires = Wires::new(ports.iter().map(|port| args.wire(port.number)).collect(), args.device_id);
+    let plane = Plane::new(server.clone(), ports, wires, args.cpu_port, began, woken, stop.clone(), files);
 
     let tokio = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

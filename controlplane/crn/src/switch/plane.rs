@@ -19,6 +19,7 @@ use softswitch::server::Server;
 use softswitch::{Packet, Switch};
 
 use super::ports::Port;
+use super::wire::Wires;
 
 /// Digests and idle entries are looked for so often, if nothing else happens.
 const TICK: Duration = Duration::from_millis(10);
@@ -33,6 +34,7 @@ const PORTS: usize = 512;
 pub struct Plane {
     server: Server,
     ports: Vec<Port>,
+    wires: Wires,
     /// Place in `ports` of each port number.
     places: Vec<Option<usize>>,
     cpu_port: Option<u16>,
@@ -60,6 +62,8 @@ pub struct Lost {
     pub without_program: u64,
     /// They left through a port without interface.
     pub without_interface: u64,
+    /// The links lost them, as was asked for.
+    pub on_links: u64,
 }
 
 /// What the thread leaves behind.
@@ -72,9 +76,11 @@ pub struct Remains {
 
 impl Plane {
     /// A thread's state; `woken` gets an octet whenever something else than a packet wants attention.
+    #[expect(clippy::too_many_arguments, reason = "each is another part of the world")]
     pub fn new(
         server: Server,
         ports: Vec<Port>,
+        wires: Wires,
         cpu_port: Option<u16>,
         began: Instant,
         woken: UnixStream,
@@ -87,7 +93,7 @@ impl Plane {
                 *slot = Some(place);
             }
         }
-        Plane { server, ports, places, cpu_port, began, woken, stop, files, lost: Lost::default() }
+        Plane { server, ports, wires, places, cpu_port, began, woken, stop, files, lost: Lost::default() }
     }
 
     /// Moves packets until told to stop.
@@ -104,7 +110,13 @@ impl Plane {
                 }
             }
             let from_files = self.read_files(&mut inbound)?;
+            self.arrive(&mut inbound);
             next = self.turn(&mut inbound);
+            let now = self.now();
+            while let Some((place, octets)) = self.wires.next_out(now) {
+                self.ports[place].push(octets);
+            }
+            next = next.into_iter().chain(self.wires.next_at()).min();
             for port in &mut self.ports {
                 port.send(&mut buffers, &mut spare)?;
             }
@@ -115,7 +127,27 @@ impl Plane {
                 Reading::Done | Reading::Waiting => {}
             }
         }
-        Ok(Remains { ports: self.ports, lost: self.lost })
+        let lost = Lost { on_links: self.wires.lost, ..self.lost };
+        Ok(Remains { ports: self.ports, lost })
+    }
+
+    /// What the links hold up is taken from `inbound`, and what they held up long enough is put there.
+    fn arrive(&mut self, inbound: &mut Vec<(u16, Vec<u8>)>) {
+        if !self.wires.delays_input() {
+            return;
+        }
+        let now = self.now();
+        for (port, octets) in std::mem::take(inbound) {
+            let place = self.places.get(usize::from(port)).copied().flatten();
+            let arrived = match place {
+                Some(place) => self.wires.comes(place, octets, now),
+                None => Some(octets),
+            };
+            inbound.extend(arrived.map(|octets| (port, octets)));
+        }
+        while let Some((place, octets)) = self.wires.next_in(now) {
+            inbound.push((self.ports[place].number, octets));
+        }
     }
 
     fn now(&self) -> u64 {
@@ -208,7 +240,7 @@ impl Plane {
                     *budget -= 1;
                     any = true;
                     if let Some(packet) = departure.packet {
-                        self.leave(port, packet);
+                        self.leave(port, packet, now);
                     }
                 }
             }
@@ -218,13 +250,17 @@ impl Plane {
         }
     }
 
-    fn leave(&mut self, port: u16, packet: Packet) {
+    fn leave(&mut self, port: u16, packet: Packet, now: u64) {
         let place = self.places.get(usize::from(port)).copied().flatten();
-        match place.and_then(|place| self.ports.get_mut(place)) {
-            Some(port) => {
-                port.push(if packet.virtual_octets() > 0 { packet.to_octets() } else { packet.into_head() });
-            }
-            None => self.lost.without_interface += 1,
+        let Some(place) = place else {
+            self.lost.without_interface += 1;
+            return;
+        };
+        let octets = if packet.virtual_octets() > 0 { packet.to_octets() } else { packet.into_head() };
+        if let Some(octets) = self.wires.leaves(place, octets, now)
+            && let Some(port) = self.ports.get_mut(place)
+        {
+            port.push(octets);
         }
     }
 

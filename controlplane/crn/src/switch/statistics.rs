@@ -26,6 +26,7 @@ pub fn print(server: &Server, remains: Remains) -> Result<()> {
     figures.extend([
         ("came while there was no program", remains.lost.without_program),
         ("left through ports without interface", remains.lost.without_interface),
+        ("lost on links, as asked for", remains.lost.on_links),
         ("not taken by controllers", server.undelivered()),
     ]);
     for (what, count) in figures.into_iter().filter(|&(_, count)| count > 0) {

@@ -1,25 +1,32 @@
 //! The switches of a run: a process each, and the controller that gives them program and entries.
 
+mod line;
+
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use controller::client::{GrpcClient, Observer};
+use controller::describe::{self, Described};
+use controller::desired::{self, Desired};
+use controller::diff;
 use controller::machine::{Controller, CounterCell, State, cells, counters_request, settle};
 use controller::pipeline::Pipeline;
-use controller::topology::{PortRef, Switch, Topology};
+use controller::plan::Program;
+use controller::topology::{PortRef, Topology};
 use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
 use p4runtime::client::Options;
 use wire::units::Nanos;
 
 use super::network::Network;
-use super::process::{self, MARK, within};
+use super::process::within;
 use super::run::{Number, Run};
 use super::stop::Stop;
+use super::tc::Emulated;
 
 /// What switches are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -37,18 +44,6 @@ const FIRST_THRIFT_PORT: u16 = 9_090;
 
 /// How long a switch may take to listen, and to take its program and entries.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Headers around a full payload: Ethernet to `RoCEv2`'s ICRC, and what a frame occupies on a link besides.
-const OVERHEAD_OCTETS: u64 = 14 + 20 + 8 + 12 + 16 + 4 + 24;
-
-/// The smallest packet, L2 headers left out: what BMv2's queues, which count packets, must be able to hold by the thousands.
-const SMALLEST_OCTETS: u64 = 64;
-
-/// Payload of a full packet where no workload says one.
-const USUAL_PAYLOAD: u64 = 1024;
-
-/// Room in a queue beyond what the program admits: packets that it doesn't count, such as its own reports.
-const SPARE_OCTETS: u64 = 64_000;
 
 impl Target {
     /// Its name for people.
@@ -69,10 +64,12 @@ impl Target {
     }
 }
 
-/// A switch that runs.
+/// A switch that was started.
 #[derive(Debug)]
 struct Running {
     number: Number,
+    /// So often it was started.
+    lives: u32,
     device_id: u64,
     address: SocketAddr,
     thrift: u16,
@@ -85,41 +82,93 @@ pub struct Fabric {
     run: String,
     namespace: String,
     pipeline: Arc<Pipeline>,
+    emulated: Emulated,
     switches: BTreeMap<String, Running>,
 }
 
 impl Fabric {
     /// Starts a process for each switch.
-    pub fn start(run: &mut Run, network: &Network, topology: &Topology, target: Target) -> Result<Self> {
+    pub fn start(
+        run: &mut Run,
+        network: &Network,
+        topology: &Topology,
+        target: Target,
+        emulated: Emulated,
+    ) -> Result<Self> {
         let namespace = network.switches();
         let pipeline = Arc::new(Pipeline::v1model().into_diagnostic()?);
-        let mut switches = BTreeMap::new();
+        let id = run.id().to_owned();
+        let switches = BTreeMap::new();
+        let mut fabric = Self { target, run: id, namespace, pipeline, emulated, switches };
         for ((name, switch), offset) in topology.switches.iter().zip(0..) {
             let address = SocketAddr::from(([127, 0, 0, 1], FIRST_PORT + offset));
             let thrift = FIRST_THRIFT_PORT + offset;
-            let mut command = match target {
-                Target::Soft => soft(topology, name, switch, address)?,
-                Target::Bmv2 => {
-                    let mut command = Command::new("simple_switch_grpc");
-                    command.args(["--no-p4", "--log-console", "-L", "warn"]);
-                    command.arg("--device-id").arg(switch.device_id.to_string());
-                    command.arg("--thrift-port").arg(thrift.to_string());
-                    command
-                }
-            };
-            for &port in switch.ports.keys() {
-                let interface = network.interface(&PortRef { switch: name.clone(), port });
-                command.arg("-i").arg(format!("{port}@{interface}"));
-            }
-            if target == Target::Bmv2 {
-                command.arg("--").arg("--grpc-server-addr").arg(address.to_string());
-                command.args(["--priority-queues", "8"]);
-            }
-            let number = run.spawn(&namespace, name, command)?;
-            let device_id = switch.device_id;
-            switches.insert(name.clone(), Running { number, device_id, address, thrift });
+            let command = fabric.command(network, topology, name, address, thrift)?;
+            let number = run.spawn(&fabric.namespace, name, command)?;
+            let running = Running { number, lives: 1, device_id: switch.device_id, address, thrift };
+            fabric.switches.insert(name.clone(), running);
         }
-        Ok(Self { target, run: run.id().to_owned(), namespace, pipeline, switches })
+        Ok(fabric)
+    }
+
+    /// The line of a switch's process.
+    fn command(
+        &self,
+        network: &Network,
+        topology: &Topology,
+        name: &str,
+        address: SocketAddr,
+        thrift: u16,
+    ) -> Result<Command> {
+        let switch = topology.switches.get(name).ok_or_else(|| miette!("there is no switch {name}"))?;
+        let mut command = match self.target {
+            Target::Soft => line::soft(topology, name, switch, address, self.emulated)?,
+            Target::Bmv2 => {
+                let mut command = Command::new("simple_switch_grpc");
+                command.args(["--no-p4", "--log-console", "-L", "warn"]);
+                command.arg("--device-id").arg(switch.device_id.to_string());
+                command.arg("--thrift-port").arg(thrift.to_string());
+                command
+            }
+        };
+        for &port in switch.ports.keys() {
+            let interface = network.interface(&PortRef { switch: name.to_owned(), port });
+            command.arg("-i").arg(format!("{port}@{interface}"));
+        }
+        if self.target == Target::Bmv2 {
+            command.arg("--").arg("--grpc-server-addr").arg(address.to_string());
+            command.args(["--priority-queues", "8"]);
+        }
+        Ok(command)
+    }
+
+    /// Starts a switch that has ended once more; it has neither program nor entries.
+    pub fn restart(
+        &mut self,
+        run: &mut Run,
+        network: &Network,
+        topology: &Topology,
+        name: &str,
+    ) -> Result<()> {
+        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let command = self.command(network, topology, name, switch.address, switch.thrift)?;
+        let lives = switch.lives + 1;
+        // What the one before said stays beside.
+        let number = run.spawn(&self.namespace, &format!("{name}#{lives}"), command)?;
+        if let Some(switch) = self.switches.get_mut(name) {
+            (switch.number, switch.lives) = (number, lives);
+        }
+        Ok(())
+    }
+
+    /// The process of a switch.
+    pub fn number(&self, name: &str) -> Option<Number> {
+        self.switches.get(name).map(|switch| switch.number)
+    }
+
+    /// Where the switches serve P4Runtime, in their namespace.
+    pub fn addresses(&self) -> impl Iterator<Item = (&str, SocketAddr)> {
+        self.switches.iter().map(|(name, switch)| (name.as_str(), switch.address))
     }
 
     /// Waits until all listen.
@@ -174,109 +223,119 @@ impl Fabric {
             }
             entries += controller.desired(name).map_or(0, |desired| desired.entities.len());
         }
-        if self.target == Target::Bmv2 {
-            self.set_queues(topology)?;
-        }
+        self.set_queues(topology)?;
         Ok(entries)
     }
 
     /// BMv2 takes rate and depth of its queues over Thrift only.
     fn set_queues(&self, topology: &Topology) -> Result<()> {
-        for (name, switch) in &self.switches {
-            let Some(found) = topology.switches.get(name) else { continue };
-            let port = |&port: &u16| {
-                let at = PortRef { switch: name.clone(), port };
-                let depth = capacity(topology, &at).div_ceil(SMALLEST_OCTETS);
-                let rate = (rate(topology, &at) / 8 / (payload(topology) + OVERHEAD_OCTETS)).max(1);
-                format!("set_queue_depth {depth} {port}\nset_queue_rate {rate} {port}\n")
-            };
-            let lines: String = found.ports.keys().map(port).collect();
-            within(&self.namespace, || set_queues(&self.run, switch.thrift, &lines))
-                .wrap_err_with(|| format!("switch {name}: rate and depth of its queues"))?;
+        self.switches.keys().try_for_each(|name| self.set_queues_of(topology, name))
+    }
+
+    fn set_queues_of(&self, topology: &Topology, name: &str) -> Result<()> {
+        let found = topology.switches.get(name).zip(self.switches.get(name));
+        let Some((found, switch)) = found.filter(|_| self.target == Target::Bmv2) else { return Ok(()) };
+        let lines = line::queues(topology, name, found);
+        within(&self.namespace, || line::set_queues(&self.run, switch.thrift, &lines))
+            .wrap_err_with(|| format!("switch {name}: rate and depth of its queues"))
+    }
+
+    /// Waits until a switch that was started once more holds what it should: the controller that stays gives it that.
+    /// Gives how many entries that are.
+    pub fn wait_for(&self, run: &mut Run, topology: &Topology, name: &str, stop: &Stop) -> Result<usize> {
+        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let desired = desired::entries(topology, name, &self.pipeline.index).into_diagnostic()?;
+        let begin = Instant::now();
+        loop {
+            if self.holds(switch, &desired).unwrap_or(false) {
+                break;
+            }
+            if run.status(switch.number).is_some() {
+                return Err(miette!("it ended at once: {}", run.last_words(switch.number)));
+            }
+            if begin.elapsed() > PATIENCE {
+                return Err(miette!("nobody has given {name} its program and entries within a minute"));
+            }
+            stop.check()?;
+            thread::sleep(Duration::from_millis(100));
         }
-        Ok(())
+        self.set_queues_of(topology, name)?;
+        Ok(desired.entities.len())
     }
 
-    /// The processes that have ended, which they shouldn't.
-    pub fn ended(&self, run: &mut Run) -> Option<String> {
-        let mut ended = self.switches.values().filter(|switch| run.status(switch.number).is_some());
-        let number = ended.next()?.number;
-        Some(run.last_words(number))
+    fn holds(&self, switch: &Running, desired: &Desired) -> Result<bool> {
+        self.ask(switch, async |mut observer| {
+            if Program::of(observer.cookie().await.into_diagnostic()?, &self.pipeline) != Program::Ours {
+                return Ok(false);
+            }
+            let held = observer.read(diff::read_request(&self.pipeline.index)).await.into_diagnostic()?;
+            Ok(diff::changes(desired, &held).is_empty())
+        })
     }
 
-    /// The switches' counters.
-    pub fn counters(&self) -> Result<BTreeMap<String, Vec<CounterCell>>> {
+    /// What a switch holds, a line an entry, and how many changes it would take to what it should hold.
+    pub fn tables(&self, topology: &Topology, name: &str) -> Result<(Vec<String>, usize)> {
+        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let desired = desired::entries(topology, name, &self.pipeline.index).into_diagnostic()?;
+        self.ask(switch, async |mut observer| {
+            let held = observer.read(diff::read_request(&self.pipeline.index)).await.into_diagnostic()?;
+            // A meter that nobody set is no entry.
+            let is_set = |described: &Described| described.call() != "unset";
+            let line = |described: Described| {
+                let key: Vec<_> =
+                    described.key.iter().map(|(name, value)| format!("{name} {value}")).collect();
+                format!("{} {}: {}", described.object, key.join(", "), described.call())
+            };
+            let described = held.iter().map(|entity| describe::describe(&self.pipeline.index, entity));
+            Ok((described.filter(is_set).map(line).collect(), diff::changes(&desired, &held).len()))
+        })
+    }
+
+    /// Has something asked of a switch.
+    fn ask<T: Send>(
+        &self,
+        switch: &Running,
+        work: impl AsyncFnOnce(Observer) -> Result<T> + Send,
+    ) -> Result<T> {
         within(&self.namespace, || {
             let runtime =
                 tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()?;
             runtime.block_on(async {
-                let mut all = BTreeMap::new();
-                for (name, switch) in &self.switches {
-                    let address = switch.address.to_string();
-                    let observer =
-                        Observer::connect(&address.as_str().into(), switch.device_id, PATIENCE).await;
-                    let held = observer.into_diagnostic()?.read(counters_request(&self.pipeline.index)).await;
-                    all.insert(name.clone(), cells(&held.into_diagnostic()?, &self.pipeline.index));
-                }
-                Ok(all)
+                let address = switch.address.to_string();
+                let observer = Observer::connect(&address.as_str().into(), switch.device_id, PATIENCE).await;
+                work(observer.into_diagnostic()?).await
             })
         })
     }
-}
 
-/// `crn switch` for a switch: each port is a link of its rate.
-fn soft(topology: &Topology, name: &str, switch: &Switch, address: SocketAddr) -> Result<Command> {
-    let mut command = Command::new(std::env::current_exe().into_diagnostic()?);
-    command.args(["switch", "--no-p4", "--priority-queues", "8"]);
-    command.arg("--device-id").arg(switch.device_id.to_string());
-    command.arg("--grpc-server-addr").arg(address.to_string());
-    for &port in switch.ports.keys() {
-        let at = PortRef { switch: name.to_owned(), port };
-        command.arg("--queue-rate").arg(format!("{port}={}bps", rate(topology, &at)));
-        command.arg("--queue-depth").arg(format!("{port}={}B", capacity(topology, &at)));
+    /// The switches whose processes have ended, and what they said last.
+    pub fn ended(&self, run: &mut Run) -> Vec<(Number, String)> {
+        let mut ended = Vec::new();
+        for switch in self.switches.values() {
+            if run.status(switch.number).is_some() {
+                ended.push((switch.number, run.last_words(switch.number)));
+            }
+        }
+        ended
     }
-    Ok(command)
-}
 
-/// Rate of the link at a port, bit/s.
-fn rate(topology: &Topology, port: &PortRef) -> u64 {
-    topology.link_at(port).map_or(0, |link| link.rate_bps)
-}
-
-/// What a queue of a port must be able to hold, in octets: the program itself drops what exceeds `Q_max`.
-fn capacity(topology: &Topology, port: &PortRef) -> u64 {
-    let profiles =
-        topology.queues().into_iter().filter_map(|queue| topology.profile(&port.switch, port.port, queue));
-    profiles.map(|profile| profile.q_max).max().unwrap_or_default() + SPARE_OCTETS
-}
-
-/// Payload of a full packet.
-fn payload(topology: &Topology) -> u64 {
-    topology.workloads.iter().map(|workload| workload.payload).max().unwrap_or(USUAL_PAYLOAD)
-}
-
-/// Gives lines to BMv2's own command line.
-fn set_queues(run: &str, thrift: u16, lines: &str) -> Result<()> {
-    let program = process::find("simple_switch_CLI").unwrap_or_else(|| "simple_switch_CLI".into());
-    let mut child = Command::new(program)
-        .args(["--thrift-port", &thrift.to_string()])
-        .env(MARK, run)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .into_diagnostic()?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // One that ends early says why.
-        let _ = std::io::Write::write_all(&mut stdin, lines.as_bytes());
+    /// The counters of the switches that run.
+    pub fn counters(&self, run: &mut Run) -> Result<BTreeMap<String, Vec<CounterCell>>> {
+        let mut all = BTreeMap::new();
+        for (name, switch) in &self.switches {
+            if run.status(switch.number).is_none() {
+                all.insert(name.clone(), self.counters_of(name)?);
+            }
+        }
+        Ok(all)
     }
-    let output = child.wait_with_output().into_diagnostic()?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    // It ends with 0 whatever happens.
-    let refused = said.lines().find(|line| line.contains("Error") || line.contains("Invalid"));
-    match refused {
-        None if output.status.success() => Ok(()),
-        Some(line) => Err(miette!("simple_switch_CLI: {line}")),
-        None => Err(miette!("simple_switch_CLI: {}", String::from_utf8_lossy(&output.stderr).trim())),
+
+    /// A switch's counters.
+    pub fn counters_of(&self, name: &str) -> Result<Vec<CounterCell>> {
+        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        self.ask(switch, async |mut observer| {
+            let held = observer.read(counters_request(&self.pipeline.index)).await.into_diagnostic()?;
+            Ok(cells(&held, &self.pipeline.index))
+        })
     }
 }

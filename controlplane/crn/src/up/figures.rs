@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, Table, presets};
 use controller::machine::CounterCell;
+use miette::Report;
 use serde_json::{Value, json};
 
 use super::compare::{self, Row};
@@ -29,46 +30,90 @@ pub struct Figures {
     pub counters: BTreeMap<String, Vec<CounterCell>>,
     /// The same beside a simulation's; empty if that wasn't asked for.
     pub compared: Vec<Row>,
+    /// What makes the run a failure although it has figures.
+    pub failure: Option<Report>,
 }
 
-/// A line about how far a run is; `clear` takes it away again.
-pub struct Line {
+/// A table about how far a run is, drawn again in its place; `clear` takes it away.
+pub struct View {
     on: bool,
+    /// Lines that stand there.
+    lines: usize,
 }
 
-impl Line {
+impl View {
     /// `on`: whether somebody looks at it.
     pub fn new(on: bool) -> Self {
-        Self { on }
+        Self { on, lines: 0 }
     }
 
-    /// Shows the line.
-    pub fn show(&self, hosts: &Hosts, ran: Duration) {
-        if self.on {
-            let sum = |of: fn(&super::hosts::Told) -> u64| {
-                hosts.agents.values().map(|agent| of(&agent.told)).sum::<u64>()
-            };
-            let text = format!(
-                "{:>6.1} s  {} messages done, {} aborted, {} reports heard, deepest queue reported {} octets",
-                ran.as_secs_f64(),
-                sum(|told| told.done),
-                sum(|told| told.aborted),
-                sum(|told| told.reports_heard),
-                hosts.agents.values().map(|agent| agent.told.deepest).max().unwrap_or_default(),
-            );
-            let mut out = io::stdout().lock();
-            // Nobody misses a line that couldn't be shown.
-            let _ = write!(out, "\r\x1b[K{text}").and_then(|()| out.flush());
+    /// Shows how far it is.
+    pub fn show(&mut self, hosts: &Hosts, ran: Duration) {
+        if !self.on {
+            return;
         }
+        let text = format!("{:.1} s\n{}", ran.as_secs_f64(), progress(hosts));
+        // What doesn't fit can't be gone back to.
+        let rows = terminal_size::terminal_size().map_or(24, |(_, terminal_size::Height(rows))| rows.into());
+        let shown: Vec<&str> = text.lines().take(usize::saturating_sub(rows, 1).max(1)).collect();
+        self.clear();
+        self.lines = shown.len();
+        let mut out = io::stdout().lock();
+        // Nobody misses a table that couldn't be shown.
+        let _ = writeln!(out, "{}", shown.join("\n")).and_then(|()| out.flush());
     }
 
     /// Takes it away.
-    pub fn clear(&self) {
-        if self.on {
+    pub fn clear(&mut self) {
+        if self.lines > 0 {
             let mut out = io::stdout().lock();
-            let _ = write!(out, "\r\x1b[K").and_then(|()| out.flush());
+            let _ = write!(out, "\x1b[{}A\r\x1b[J", self.lines).and_then(|()| out.flush());
+            self.lines = 0;
         }
     }
+}
+
+/// What the agents have told so far.
+pub fn progress(hosts: &Hosts) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["host", "agent", "batches", "done", "aborted", "heard", "ignored", "deepest"]);
+    for (name, agent) in &hosts.agents {
+        let told = &agent.told;
+        table.add_row([
+            name.clone(),
+            agent.role.agent().to_owned(),
+            told.batches.to_string(),
+            told.done.to_string(),
+            told.aborted.to_string(),
+            told.reports_heard.to_string(),
+            told.reports_ignored.to_string(),
+            told.deepest.to_string(),
+        ]);
+    }
+    right(&mut table, 2..8);
+    table.to_string()
+}
+
+/// What switches have counted.
+pub fn counters_table<'a>(all: impl Iterator<Item = (&'a str, &'a [CounterCell])>) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["port", "queue", "counter", "of", "packets", "octets"]);
+    for (name, cells) in all {
+        for cell in cells {
+            table.add_row([
+                format!("{name}:{}", cell.port),
+                cell.queue.to_string(),
+                cell.counter.clone(),
+                status::kind(cell).to_owned(),
+                cell.packets.to_string(),
+                cell.octets.to_string(),
+            ]);
+        }
+    }
+    right(&mut table, [1, 4, 5].into_iter());
+    table
 }
 
 impl Figures {
@@ -80,7 +125,7 @@ impl Figures {
             let value = json!({
                 "agent": agent.role.agent(), "batches": told.batches, "done": told.done, "aborted": told.aborted,
                 "reports_heard": told.reports_heard, "reports_ignored": told.reports_ignored,
-                "deepest": told.deepest, "summary": told.summary,
+                "deepest": told.deepest, "lines_lost": told.lines_lost, "summary": told.summary,
             });
             (name.clone(), value)
         });
@@ -108,10 +153,12 @@ impl Figures {
         if !self.hosts.agents.is_empty() {
             parts.push(self.hosts_table().to_string());
         }
-        parts.push(match self.counters.values().map(Vec::len).sum() {
-            0 => "The switches' counters are all 0.".to_owned(),
-            1.. => self.counters_table().to_string(),
-        });
+        if self.counters.values().all(Vec::is_empty) {
+            parts.push("The switches' counters are all 0.".to_owned());
+        } else {
+            let all = self.counters.iter().map(|(name, cells)| (name.as_str(), cells.as_slice()));
+            parts.push(counters_table(all).to_string());
+        }
         if !self.compared.is_empty() {
             parts.push(compare::table(&self.compared));
         }
@@ -160,26 +207,6 @@ impl Figures {
             ]);
         }
         right(&mut table, 2..11);
-        table
-    }
-
-    fn counters_table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        table.set_header(["port", "queue", "counter", "of", "packets", "octets"]);
-        for (name, cells) in &self.counters {
-            for cell in cells {
-                table.add_row([
-                    format!("{name}:{}", cell.port),
-                    cell.queue.to_string(),
-                    cell.counter.clone(),
-                    status::kind(cell).to_owned(),
-                    cell.packets.to_string(),
-                    cell.octets.to_string(),
-                ]);
-            }
-        }
-        right(&mut table, [1, 4, 5].into_iter());
         table
     }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use controller::topology::{Host, Topology, Workload};
 use miette::{IntoDiagnostic as _, Result, miette};
+use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
@@ -54,14 +55,31 @@ pub struct Agent {
     /// What it does.
     pub role: Role,
     number: Number,
+    /// So often it was started.
+    lives: u32,
     output: File,
+    /// Octets of the output that were read, and are of no more use.
+    read: i64,
     /// Octets of a line that isn't complete.
     rest: Vec<u8>,
     started: bool,
-    /// Batches to be sent.
+    /// Batches to be sent, those of earlier lives among them.
     batches: u32,
-    /// What it told.
+    /// What it told, in all its lives.
     pub told: Told,
+}
+
+/// What agents are started with.
+#[derive(Debug)]
+pub struct Orders<'a> {
+    /// Where hosts are.
+    pub network: &'a Network,
+    /// The scaled topology.
+    pub topology: &'a Topology,
+    /// Its file, which agents read for themselves.
+    pub file: &'a Path,
+    /// How many batches, if not the workload's.
+    pub batches: Option<u32>,
 }
 
 /// What an agent told.
@@ -79,6 +97,8 @@ pub struct Told {
     pub reports_ignored: u64,
     /// The largest Queue Depth of a report, in octets.
     pub deepest: u64,
+    /// Lines that it couldn't write: what they would have told is missing here.
+    pub lines_lost: u64,
     /// How long each message took that was done, in microseconds, at a sender.
     pub took: Vec<f64>,
     /// Its figures at the end.
@@ -112,30 +132,12 @@ pub fn workload_of<'a>(topology: &'a Topology, host: &str) -> Option<&'a Workloa
 
 impl Hosts {
     /// Starts an agent in every host of the workload; those that receive first, so that nobody waits for an answer.
-    pub fn start(
-        run: &mut Run,
-        network: &Network,
-        topology: &Topology,
-        file: &Path,
-        batches: Option<u32>,
-        stop: &Stop,
-    ) -> Result<Self> {
+    pub fn start(run: &mut Run, orders: &Orders<'_>, stop: &Stop) -> Result<Self> {
         let mut hosts = Self { agents: BTreeMap::new() };
-        let roles = roles(topology);
+        let roles = roles(orders.topology);
         for wanted in [Role::Receiver, Role::Both, Role::Sender] {
             for (name, role) in roles.iter().filter(|(_, role)| **role == wanted) {
-                let Some(host) = topology.hosts.get(name) else { continue };
-                let workload = workload_of(topology, name).filter(|_| role.sends());
-                let batches = workload.map_or(0, |workload| batches.unwrap_or(workload.batches));
-                let mut command = command(topology, file, name, host, *role)?;
-                if let Some(workload) = workload {
-                    command.arg("--batches").arg(batches.to_string());
-                    command.arg("--gap").arg(format!("{}ns", workload.gap_ns));
-                }
-                let number = run.spawn(&network.host(name), name, command)?;
-                let output = File::open(run.file(&format!("{name}.out"))).into_diagnostic()?;
-                let (rest, told) = (Vec::new(), Told::default());
-                let agent = Agent { role: *role, number, output, rest, started: false, batches, told };
+                let agent = orders.start(run, name, *role, 1)?;
                 hosts.agents.insert(name.clone(), agent);
             }
             if wanted != Role::Sender {
@@ -143,6 +145,27 @@ impl Hosts {
             }
         }
         Ok(hosts)
+    }
+
+    /// Starts an agent that has ended once more: it begins its workload anew, and what it told before is kept.
+    pub fn restart(&mut self, run: &mut Run, orders: &Orders<'_>, name: &str, stop: &Stop) -> Result<()> {
+        let Some(before) = self.agents.get_mut(name) else { return Err(miette!("{name} has no agent")) };
+        before.hear()?;
+        let mut agent = orders.start(run, name, before.role, before.lives + 1)?;
+        agent.told = Told { summary: None, ..before.told.clone() };
+        agent.batches += agent.told.batches;
+        let number = agent.number;
+        self.agents.insert(name.to_owned(), agent);
+        self.wait(run, stop).inspect_err(|_| {
+            // One that doesn't say that it runs is none.
+            run.signal(number, Signal::SIGKILL);
+            run.wait(number, FAREWELL);
+        })
+    }
+
+    /// The process of a host's agent.
+    pub fn number(&self, name: &str) -> Option<Number> {
+        self.agents.get(name).map(|agent| agent.number)
     }
 
     /// Waits until all have their sockets.
@@ -177,12 +200,16 @@ impl Hosts {
             .all(|agent| agent.told.batches >= agent.batches || run.status(agent.number).is_some())
     }
 
-    /// An agent that ended and shouldn't have: a receiver, or a sender before its last batch.
-    pub fn ended(&self, run: &mut Run) -> Option<String> {
+    /// The agents that ended and shouldn't have: a receiver, or a sender before its last batch. With what they said last.
+    pub fn ended(&self, run: &mut Run) -> Vec<(Number, String)> {
         let early = |agent: &&Agent| agent.role != Role::Sender || agent.told.batches < agent.batches;
-        let mut agents = self.agents.values().filter(early);
-        let number = agents.find(|agent| run.status(agent.number).is_some())?.number;
-        Some(run.last_words(number))
+        let mut ended = Vec::new();
+        for agent in self.agents.values().filter(early) {
+            if run.status(agent.number).is_some() {
+                ended.push((agent.number, run.last_words(agent.number)));
+            }
+        }
+        ended
     }
 
     /// Ends all agents, senders first, and takes in their figures.
@@ -202,7 +229,13 @@ impl Hosts {
 
 impl Agent {
     fn hear(&mut self) -> Result<()> {
-        self.output.read_to_end(&mut self.rest).into_diagnostic()?;
+        let new = self.output.read_to_end(&mut self.rest).into_diagnostic()?;
+        if new > 0 {
+            // What was read is of no more use; a long run would fill the disk with it. Where the file system can't, it stays.
+            self.read += i64::try_from(new).unwrap_or_default();
+            let hole = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+            let _ = fallocate(&self.output, hole, 0, self.read);
+        }
         let Some(end) = self.rest.iter().rposition(|&octet| octet == b'\n') else { return Ok(()) };
         let rest = self.rest.split_off(end + 1);
         let lines = std::mem::replace(&mut self.rest, rest);
@@ -228,6 +261,7 @@ impl Told {
                 }
             }
             Some("message_aborted") => self.aborted += 1,
+            Some("lines_lost") => self.lines_lost += event["count"].as_u64().unwrap_or_default(),
             Some("report") => {
                 let depth = event["depth"].as_u64().unwrap_or_default();
                 self.deepest = self.deepest.max(depth);
@@ -240,6 +274,30 @@ impl Told {
             Some("summary") => self.summary = Some(event),
             _ => {}
         }
+    }
+}
+
+impl Orders<'_> {
+    fn start(&self, run: &mut Run, name: &str, role: Role, lives: u32) -> Result<Agent> {
+        let Self { network, topology, file, batches } = self;
+        let host = topology.hosts.get(name).ok_or_else(|| miette!("there is no host {name}"))?;
+        let workload = workload_of(topology, name).filter(|_| role.sends());
+        let batches = workload.map_or(0, |workload| batches.unwrap_or(workload.batches));
+        let mut command = command(topology, file, name, host, role)?;
+        if let Some(workload) = workload {
+            command.arg("--batches").arg(batches.to_string());
+            command.arg("--gap").arg(format!("{}ns", workload.gap_ns));
+        }
+        if role != Role::Sender {
+            // One that is started once more doesn't take up credit that the one before gave.
+            command.arg("--epoch-file").arg(run.file(&format!("{name}.epoch")));
+        }
+        let of_life = if lives == 1 { name.to_owned() } else { format!("{name}#{lives}") };
+        let number = run.spawn(&network.host(name), &of_life, command)?;
+        let path = run.file(&format!("{of_life}.out"));
+        let output = File::options().read(true).write(true).open(path).into_diagnostic()?;
+        let (rest, told) = (Vec::new(), Told::default());
+        Ok(Agent { role, number, lives, output, read: 0, rest, started: false, batches, told })
     }
 }
 

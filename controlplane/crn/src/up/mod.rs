@@ -1,39 +1,39 @@
 //! `crn up` and `crn down`: a topology on this machine, in network namespaces of its own.
 
+mod acts;
 mod capture;
 mod compare;
 mod fabric;
 mod figures;
 mod hosts;
+mod live;
 mod network;
+mod order;
 mod process;
+mod prompt;
 mod run;
 mod scale;
 mod state;
+mod steward;
 mod stop;
 mod tc;
 
-use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use controller::topology::{self, Quantity, Topology};
-use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
+use miette::{IntoDiagnostic as _, Result, miette};
 use nix::sys::signal::Signal;
 
-use crate::output::{self, plural};
-use capture::Capture;
-use fabric::{Fabric, Target};
-use figures::{Figures, Line};
-use hosts::Hosts;
-use network::Network;
+use crate::output;
+use fabric::Target;
+use live::Wanted;
 use process::Identity;
 use run::Run;
 use scale::Scale;
 use state::{Folder, Record};
 use stop::Stop;
-use tc::Means;
 
 /// Nodes of the largest topology that is taken: each is a process or two of this machine.
 const MOST_NODES: usize = 200;
@@ -41,11 +41,11 @@ const MOST_NODES: usize = 200;
 /// How long another `crn up` may take to remove its own.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How often what goes on is looked at.
+/// How often another `crn up` is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Arguments of `crn up`.
-#[derive(clap::Args)]
+#[derive(clap::Args, Debug)]
 #[command(
     after_help = "Everything is removed at the end, on Ctrl-C and SIGTERM; after a kill, `crn down` does it."
 )]
@@ -72,7 +72,11 @@ pub struct Args {
     /// Write what passes each switch port, both directions, to `SWITCH-ethPORT.pcapng` in this folder
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
-    /// Print one JSON object
+    /// A prompt, for a person or a script: hosts' commands, ping, tables, counters, nodes to kill and start, cables; `help`
+    /// lists it. The run goes on until `exit`
+    #[arg(long)]
+    cli: bool,
+    /// Print one JSON object; answers of the prompt go to standard error
     #[arg(long)]
     json: bool,
 }
@@ -153,112 +157,31 @@ pub fn run(args: &Args) -> Result<()> {
 
     let stop = Stop::listen()?;
     let mut run = Run::begin(&args.topology.display().to_string())?;
-    let figures = live(args, &topology, scale, simulated, &mut run, &stop);
+    let wanted = Wanted { args, topology: &topology, scale, simulated };
+    let figures = live::run(wanted, &mut run, &stop);
     let ended = run.end();
-    let figures = figures?;
-    ended?;
+    let mut figures = figures?;
+    let failure = figures.failure.take();
     if args.json {
         println!("{}", serde_json::to_string_pretty(&figures.json()).into_diagnostic()?);
     } else {
         println!("{}", figures.table());
     }
-    Ok(())
+    ended?;
+    failure.map_or(Ok(()), Err)
 }
 
-/// From the first namespace to the figures.
-fn live(
-    args: &Args,
-    topology: &Topology,
-    scale: Scale,
-    simulated: Option<Topology>,
-    run: &mut Run,
-    stop: &Stop,
-) -> Result<Figures> {
-    let say = |text: &str| {
-        if !args.json {
-            println!("{text}");
-            // Seen at once, also through a pipe.
-            let _ = std::io::stdout().flush();
-        }
-    };
-    let network = Network::new(run.id(), topology);
-    say(&format!(
-        "run {}: {} with {}, {} ({}); to end it from elsewhere: crn down {}",
-        run.id(),
-        topology.name,
-        plural(topology.switches.len(), "switch"),
-        plural(topology.hosts.len(), "host"),
-        args.target.name(),
-        run.id()
-    ));
-    let mut notes = vec![scale.said(topology)];
-    say(&notes[0]);
-    for namespace in network.namespaces(topology) {
-        run.note_namespace(&namespace)?;
+/// A topology as a run on this machine has it: rates divided by `factor`, its switches reached in the run's own way.
+///
+/// # Errors
+/// A rate would be below what the protocols can express, or a time longer.
+pub fn scaled(topology: Topology, factor: u64) -> Result<Topology> {
+    let mut topology = topology.without_chips();
+    for switch in topology.switches.values_mut() {
+        (switch.tls, switch.thrift, switch.queues) = (None, None, None);
     }
-    stop.check()?;
-    network.make(topology)?;
-    let means = Means::of(&network.switches())?;
-    means.apply(&network, topology)?;
-    if let Some(said) = means.said() {
-        say(said);
-        notes.push(said.to_owned());
-    }
-    let simulated = simulated.map(|mut topology| {
-        if means != Means::Delay {
-            topology.links.iter_mut().for_each(|link| link.delay_ns = 0);
-            notes.push("simulated as it is here: links without delay".to_owned());
-        }
-        compare::simulate(topology, stop)
-    });
-    let simulated = simulated.transpose()?;
-    let capture = args.capture.as_deref().map(|folder| Capture::begin(&network, folder)).transpose()?;
-    stop.check()?;
-    let fabric = Fabric::start(run, &network, topology, args.target)?;
-    fabric.wait(run, stop)?;
-    let entries = fabric.configure(topology, stop)?;
-    say(&format!(
-        "switches in namespace {}, {} given to them; hosts in {}",
-        network.switches(),
-        plural(entries, "entry"),
-        network.host("...")
-    ));
-    let file = args.topology.canonicalize().into_diagnostic().wrap_err("the topology file has gone")?;
-    let begin = Instant::now();
-    let mut hosts = Hosts::start(run, &network, topology, &file, args.batches, stop)?;
-    if hosts.agents.is_empty() {
-        say("the file has no workload: the network stands until --duration or Ctrl-C");
-    }
-    let line = Line::new(!args.json && std::io::stdout().is_terminal());
-    let limit = args.duration.map(|limit| limit.0);
-    loop {
-        hosts.hear()?;
-        line.show(&hosts, begin.elapsed());
-        let over = limit.is_some_and(|limit| begin.elapsed() >= limit) || stop.is_requested();
-        if over || (!hosts.agents.is_empty() && hosts.finished(run)) {
-            break;
-        }
-        if let Some(ended) = fabric.ended(run).or_else(|| hosts.ended(run)) {
-            line.clear();
-            return Err(miette!("it ended by itself: {ended}"));
-        }
-        std::thread::sleep(LOOK);
-    }
-    let ran = begin.elapsed();
-    hosts.end(run)?;
-    line.clear();
-    if let Some((capture, folder)) = capture.zip(args.capture.as_deref()) {
-        notes.push(format!("{} frames captured in {}", capture.end()?, folder.display()));
-        notes.last().into_iter().for_each(|note| say(note));
-    }
-    let counters = fabric.counters()?;
-    let head = [run.id().to_owned(), topology.name.clone(), args.target.name().to_owned()];
-    let compared = Vec::new();
-    let mut figures = Figures { head, factor: scale.factor, notes, ran, hosts, counters, compared };
-    if let Some(simulated) = &simulated {
-        figures.compared = compare::rows(topology, simulated, &figures);
-    }
-    Ok(figures)
+    Scale { factor: factor.max(1), fastest_bps: 0 }.apply(&mut topology)?;
+    Ok(topology)
 }
 
 /// Runs `crn down`.

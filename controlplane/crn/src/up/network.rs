@@ -104,6 +104,12 @@ impl Network {
         topology.hosts.iter().try_for_each(|(name, host)| self.prepare(topology, name, host))
     }
 
+    /// Takes the cable at a switch port out, or puts it in.
+    pub fn set_link(&self, port: &PortRef, up: bool) -> Result<()> {
+        let state = if up { "up" } else { "down" };
+        self.ip(&["-n", &self.switches()], &format!("link set {} {state}\n", self.interface(port)))
+    }
+
     /// One end of a pair, as `ip link add` takes it.
     fn end(&self, topology: &Topology, end: &End) -> String {
         match end {

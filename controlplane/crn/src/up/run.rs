@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
 use nix::sys::signal::Signal;
@@ -15,6 +16,9 @@ use super::state::{Folder, Journal, Record};
 
 /// How often a run is looked over for processes that were started while others were ended.
 const ROUNDS: u32 = 5;
+
+/// How often a process is looked at.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Lines that a process may have said to be shown in full.
 const LONG: usize = 12;
@@ -39,7 +43,7 @@ struct Process {
 }
 
 /// Number of a process in its run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Number(usize);
 
 impl Run {
@@ -78,11 +82,16 @@ impl Run {
             .stdout(file("out")?)
             .stderr(file("err")?);
         let program = command.get_program().to_string_lossy().into_owned();
-        let child = within(namespace, || command.spawn().into_diagnostic().wrap_err(program))?;
+        let mut child = within(namespace, || command.spawn().into_diagnostic().wrap_err(program))?;
         let pid = i32::try_from(child.id()).into_diagnostic()?;
         // It can't be gone yet: nobody has waited for it.
         let identity = Identity::of(pid).ok_or_else(|| miette!("{name} (process {pid}) isn't in /proc"))?;
-        self.journal.note(&Record::Process(identity))?;
+        if let Err(error) = self.journal.note(&Record::Process(identity)) {
+            // One that isn't written down had better not be.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(error);
+        }
         self.children.push(Process { name: name.to_owned(), child, identity, status: None });
         Ok(Number(self.children.len() - 1))
     }
@@ -105,15 +114,28 @@ impl Run {
 
     /// Waits until a process has ended, but not for ever.
     pub fn wait(&mut self, number: Number, time: Duration) -> Option<ExitStatus> {
-        self.children.get(number.0)?.identity.ends_within(time);
+        let begin = Instant::now();
+        // Its first thread may have ended before the others: only the system knows when all have.
+        while self.status(number).is_none() && begin.elapsed() < time {
+            thread::sleep(LOOK);
+        }
         self.status(number)
+    }
+
+    /// Numbers of the processes that run, and their names.
+    pub fn running(&self) -> impl Iterator<Item = (Identity, &str)> {
+        let processes = self.children.iter().filter(|process| process.identity.is_running());
+        processes.map(|process| (process.identity, process.name.as_str()))
     }
 
     /// What a process said last, for an error.
     pub fn last_words(&self, Number(number): Number) -> String {
         let Some(process) = self.children.get(number) else { return String::new() };
-        let said =
-            |end: &str| fs::read_to_string(self.file(&format!("{}.{end}", process.name))).unwrap_or_default();
+        let said = |end: &str| {
+            let octets = fs::read(self.file(&format!("{}.{end}", process.name))).unwrap_or_default();
+            // Where a hole is, nothing was said that wasn't heard.
+            String::from_utf8_lossy(&octets).replace('\0', "")
+        };
         let text = [said("err"), said("out")].into_iter().find(|text| !text.trim().is_empty());
         let text = text.unwrap_or_else(|| "it said nothing".to_owned());
         let lines: Vec<&str> = text.trim().lines().collect();

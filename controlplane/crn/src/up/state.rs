@@ -72,6 +72,8 @@ pub struct Journal {
     /// The folder.
     pub folder: Folder,
     file: File,
+    /// Of whole records.
+    octets: u64,
 }
 
 impl Journal {
@@ -87,7 +89,7 @@ impl Journal {
                     let journal = path.join(JOURNAL);
                     let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&journal);
                     let file = file.into_diagnostic().wrap_err_with(|| journal.display().to_string())?;
-                    return Ok(Self { folder: Folder { path, id }, file });
+                    return Ok(Self { folder: Folder { path, id }, file, octets: 0 });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
@@ -97,10 +99,15 @@ impl Journal {
         }
     }
 
-    /// Adds a record.
+    /// Adds a record: whole, or not at all, so that the next one has a line of its own.
     pub fn note(&mut self, record: &Record) -> Result<()> {
         let line = format!("{}\n", record.to_json());
-        self.file.write_all(line.as_bytes()).into_diagnostic().wrap_err("the run's journal")
+        let written = self.file.write_all(line.as_bytes());
+        match written {
+            Ok(()) => self.octets += line.len() as u64,
+            Err(_) => self.file.set_len(self.octets).into_diagnostic().wrap_err("the run's journal")?,
+        }
+        written.into_diagnostic().wrap_err("the run's journal")
     }
 }
 

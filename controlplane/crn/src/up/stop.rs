@@ -9,8 +9,12 @@ use miette::{Diagnostic, IntoDiagnostic as _, Result};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Whether somebody has asked to end.
-#[derive(Clone, Debug)]
-pub struct Stop(Arc<AtomicBool>);
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    requested: Arc<AtomicBool>,
+    /// A command in a host has the terminal: Ctrl-C is for it.
+    lent: Arc<AtomicBool>,
+}
 
 /// Somebody has asked to end before the run was under way.
 #[derive(Debug)]
@@ -28,7 +32,7 @@ impl Diagnostic for Interrupted {}
 impl Stop {
     /// Listens from now on; the signals don't end the program any more.
     pub fn listen() -> Result<Self> {
-        let stop = Self(Arc::default());
+        let stop = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()?;
         let (mut interrupt, mut terminate, mut hangup) = {
             let _within = runtime.enter();
@@ -39,18 +43,23 @@ impl Stop {
                 listen(SignalKind::hangup())?,
             )
         };
-        let flag = Arc::clone(&stop.0);
+        let heard = stop.clone();
         std::thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
                 runtime.block_on(async {
-                    tokio::select! {
-                        _ = interrupt.recv() => {}
-                        _ = terminate.recv() => {}
-                        _ = hangup.recv() => {}
+                    loop {
+                        let is_interrupt = tokio::select! {
+                            _ = interrupt.recv() => true,
+                            _ = terminate.recv() => false,
+                            _ = hangup.recv() => false,
+                        };
+                        if !is_interrupt || !heard.lent.load(Ordering::Acquire) {
+                            break;
+                        }
                     }
                 });
-                flag.store(true, Ordering::Release);
+                heard.requested.store(true, Ordering::Release);
             })
             .into_diagnostic()?;
         Ok(stop)
@@ -58,12 +67,17 @@ impl Stop {
 
     /// Whether it was asked.
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.requested.load(Ordering::Acquire)
     }
 
     /// An error, if it was asked.
     pub fn check(&self) -> Result<()> {
         if self.is_requested() { Err(Interrupted.into()) } else { Ok(()) }
+    }
+
+    /// Whether Ctrl-C is for somebody else from now on; requests to terminate never are.
+    pub fn lend_interrupts(&self, lent: bool) {
+        self.lent.store(lent, Ordering::Release);
     }
 
     /// Waits until it is asked.

@@ -1,14 +1,16 @@
-//! Delay and rate of links, by `tc` where the kernel has what it takes.
+//! Delay, loss and rate of links, by `tc` where the kernel has what it takes.
 //!
 //! Toward hosts and other switches, a link's rate is the switch's own: that is where queues stand. Toward switches it is a
-//! host's interface that must not send faster. Delay is both directions'.
+//! host's interface that must not send faster. Delay is both directions'; loss is the bottleneck's, in the direction in which
+//! its queue sends. Where the kernel has no `netem`, a `crn switch` delays and loses in its place.
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 
-use controller::topology::{End, Topology};
+use controller::topology::{End, Link, PortRef, Topology};
 use miette::Result;
 
+use super::fabric::Target;
 use super::network::{HOST_INTERFACE, Network, execute};
 use super::process::{self, within};
 
@@ -22,12 +24,22 @@ const WAITING_OCTETS: u32 = 4_000_000;
 /// What a kernel can do about links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// Delay and rate.
-    Delay,
+    /// Delay, loss and rate.
+    Netem,
     /// Rate only.
-    Rate,
+    Tbf,
     /// Nothing.
     Nothing,
+}
+
+/// Whether the switches' processes delay and lose packets in the kernel's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Emulated(pub bool);
+
+/// What part of a link's packets is lost, in millionths, in the direction that leaves by a port.
+pub fn loss_ppm(topology: &Topology, port: &PortRef) -> u32 {
+    let here = topology.workloads.iter().filter(|workload| workload.bottleneck == *port);
+    here.map(|workload| workload.loss_ppm).max().unwrap_or_default()
 }
 
 impl Means {
@@ -49,56 +61,89 @@ impl Means {
             })
         };
         if takes(&["netem", "delay", "1ms"])? {
-            return Ok(Self::Delay);
+            return Ok(Self::Netem);
         }
         let rate = takes(&["tbf", "rate", "1mbit", "burst", "20000", "limit", "20000"])?;
-        Ok(if rate { Self::Rate } else { Self::Nothing })
+        Ok(if rate { Self::Tbf } else { Self::Nothing })
     }
 
-    /// What isn't as in the file, in words.
-    pub fn said(self) -> Option<&'static str> {
+    /// Whether the switches are the links as well.
+    pub fn emulated(self, target: Target) -> Emulated {
+        Emulated(self != Self::Netem && target == Target::Soft)
+    }
+
+    /// Whether links have the delay that the file gives them.
+    pub fn delays(self, target: Target) -> bool {
+        self == Self::Netem || self.emulated(target).0
+    }
+
+    /// What isn't as in the file, or isn't done by the kernel, in words.
+    pub fn said(self, target: Target, topology: &Topology) -> Option<String> {
+        let lossy = topology.workloads.iter().any(|workload| workload.loss_ppm > 0);
+        let links = match (self.delays(target), lossy) {
+            (true, _) => "crn switch delays, and loses, what its links carry",
+            (false, false) => "links have no delay of their own, what there is comes from switches and hosts",
+            (false, true) => {
+                "links have no delay of their own, what there is comes from switches and hosts, and they lose nothing, although \
+                 the workload's `loss` asks for it"
+            }
+        };
         match self {
-            Self::Delay => None,
-            Self::Rate => Some(
-                "this kernel has no netem: links have no delay of their own, what there is comes from switches and hosts",
-            ),
-            Self::Nothing => Some(
-                "this kernel has neither netem nor tbf: links have no delay of their own, and hosts send as fast as they can",
-            ),
+            Self::Netem => None,
+            Self::Tbf => Some(format!("this kernel has no netem: {links}")),
+            Self::Nothing => Some(format!(
+                "this kernel has neither netem nor tbf: {links}; and hosts send as fast as they can"
+            )),
         }
     }
 
     /// Gives links what the file says, as far as that goes.
     pub fn apply(self, network: &Network, topology: &Topology) -> Result<()> {
-        if self == Self::Nothing {
-            return Ok(());
-        }
         let mut switches = String::new();
         for link in &topology.links {
-            let (micros, rate) = (link.delay_ns / 1000, link.rate_bps);
             for end in &link.ends {
-                match (end, self) {
-                    (End::Port(port), Self::Delay) if micros > 0 => {
-                        let interface = network.interface(port);
-                        let _ = writeln!(
-                            switches,
-                            "qdisc add dev {interface} root netem delay {micros}us limit {UNDER_WAY}"
-                        );
+                match end {
+                    End::Port(port) => {
+                        if let Some(discipline) = self.of_port(link, loss_ppm(topology, port)) {
+                            let interface = network.interface(port);
+                            let _ = writeln!(switches, "qdisc add dev {interface} root {discipline}");
+                        }
                     }
-                    (End::Port(_), _) => {}
-                    (End::Host(name), means) => {
-                        let discipline = if means == Self::Delay {
-                            format!("netem delay {micros}us rate {rate}bit limit {UNDER_WAY}")
-                        } else {
-                            format!("tbf rate {rate}bit burst {BURST_OCTETS} limit {WAITING_OCTETS}")
-                        };
-                        let line = format!("qdisc add dev {HOST_INTERFACE} root {discipline}\n");
-                        batch(&network.host(name), network.run(), &line)?;
+                    End::Host(name) => {
+                        if let Some(discipline) = self.of_host(link) {
+                            let line = format!("qdisc add dev {HOST_INTERFACE} root {discipline}\n");
+                            batch(&network.host(name), network.run(), &line)?;
+                        }
                     }
                 }
             }
         }
         if switches.is_empty() { Ok(()) } else { batch(&network.switches(), network.run(), &switches) }
+    }
+
+    /// What leaves a switch: its queues have had their rate already.
+    fn of_port(self, link: &Link, loss_ppm: u32) -> Option<String> {
+        if self != Self::Netem || (link.delay_ns < 1000 && loss_ppm == 0) {
+            return None;
+        }
+        let mut discipline = format!("netem limit {UNDER_WAY}");
+        if link.delay_ns >= 1000 {
+            let _ = write!(discipline, " delay {}us", link.delay_ns / 1000);
+        }
+        if loss_ppm > 0 {
+            let _ = write!(discipline, " loss {}.{:04}%", loss_ppm / 10_000, loss_ppm % 10_000);
+        }
+        Some(discipline)
+    }
+
+    /// What leaves a host.
+    fn of_host(self, link: &Link) -> Option<String> {
+        let (micros, rate) = (link.delay_ns / 1000, link.rate_bps);
+        match self {
+            Self::Netem => Some(format!("netem delay {micros}us rate {rate}bit limit {UNDER_WAY}")),
+            Self::Tbf => Some(format!("tbf rate {rate}bit burst {BURST_OCTETS} limit {WAITING_OCTETS}")),
+            Self::Nothing => None,
+        }
     }
 }
 
@@ -107,4 +152,45 @@ fn batch(namespace: &str, run: &str, lines: &str) -> Result<()> {
     let mut command = Command::new(program);
     command.args(["-n", namespace, "-batch", "-"]).env(process::MARK, run);
     execute(&mut command, lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn each_direction_of_a_link_gets_what_it_takes() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies/incast-8to1.yaml");
+        let mut topology = controller::topology::load(&path).unwrap();
+        topology.workloads[0].loss_ppm = 1500;
+        let bottleneck = topology.workloads[0].bottleneck.clone();
+        let link = topology.link_at(&bottleneck).unwrap();
+        let other = PortRef { port: 1, ..bottleneck.clone() };
+        assert_eq!((loss_ppm(&topology, &bottleneck), loss_ppm(&topology, &other)), (1500, 0));
+        let netem = |loss| Means::Netem.of_port(link, loss).unwrap();
+        assert_eq!(netem(1500), "netem limit 100000 delay 2us loss 0.1500%");
+        assert_eq!(netem(0), "netem limit 100000 delay 2us");
+        assert_eq!(Means::Netem.of_host(link).unwrap(), "netem delay 2us rate 100000000000bit limit 100000");
+        assert_eq!((Means::Tbf.of_port(link, 1500), Means::Nothing.of_host(link)), (None, None));
+        let tbf = Means::Tbf.of_host(link).unwrap();
+        assert_eq!(tbf, "tbf rate 100000000000bit burst 20000 limit 4000000");
+    }
+
+    #[test]
+    fn what_the_kernel_lacks_is_said_and_who_does_it_instead() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies/incast-8to1.yaml");
+        let mut topology = controller::topology::load(&path).unwrap();
+        assert_eq!(Means::Netem.said(Target::Bmv2, &topology), None);
+        assert!(Means::Tbf.said(Target::Soft, &topology).unwrap().contains("crn switch delays"));
+        let bmv2 = Means::Tbf.said(Target::Bmv2, &topology).unwrap();
+        assert!(bmv2.contains("no delay of their own") && !bmv2.contains("lose nothing"), "{bmv2}");
+        topology.workloads[0].loss_ppm = 1;
+        let bmv2 = Means::Nothing.said(Target::Bmv2, &topology).unwrap();
+        assert!(bmv2.contains("lose nothing") && bmv2.contains("as fast as they can"), "{bmv2}");
+        assert_eq!(Means::Netem.emulated(Target::Soft), Emulated(false));
+        assert_eq!(Means::Tbf.emulated(Target::Soft), Emulated(true));
+        assert_eq!(Means::Tbf.emulated(Target::Bmv2), Emulated(false));
+    }
 }

@@ -4,9 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod capture;
+mod cli;
 mod ends;
+mod faults;
 mod mininet;
 mod sandbox;
+mod session;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -91,7 +94,12 @@ fn two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named() {
     let said = text(&other.stdout);
     let shaped = shown.contains("netem") || shown.contains("tbf");
     assert_eq!(shaped, !said.contains("neither netem nor tbf"), "{said}{shown}");
-    assert_eq!(shown.contains("netem"), !said.contains("links have no delay of their own"), "{said}{shown}");
+    // Where the kernel delays, the switch doesn't.
+    assert_eq!(
+        shown.contains("netem"),
+        !said.contains("crn switch delays, and loses, what its links carry"),
+        "{said}{shown}"
+    );
     assert!(!shaped || shown.contains("rate 100Mbit"), "{shown}");
     let wrong = sandbox.crn(&["down", "nothing"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(1));
@@ -187,6 +195,14 @@ const CASES: &[Case] = &[
     ("an_interrupt_at_any_moment_leaves_nothing", ends::interrupted_at_any_moment, &[]),
     ("a_panic_leaves_nothing", ends::panicked, &[]),
     ("a_switch_that_dies_ends_the_run_and_is_named", ends::switch_died, &[]),
+    ("the_prompt_answers_orders", cli::orders_are_answered, &["ping"]),
+    ("a_death_is_said_at_the_prompt_and_ends_nothing", cli::a_death_is_said_and_ends_nothing, &[]),
+    ("a_request_to_terminate_ends_a_hosts_command", cli::terminated_within_a_hosts_command, &[]),
+    ("a_switch_killed_under_load_comes_back_whole", faults::switch_killed, &[]),
+    ("the_controller_killed_under_load_finds_all_as_it_was", faults::controller_killed, &[]),
+    ("agents_killed_under_load_are_taken_up_again", faults::agents_killed, &[]),
+    ("a_link_that_flaps_costs_time_and_no_message", faults::link_flapped, &["ping"]),
+    ("a_full_disk_costs_lines_and_no_message", faults::disk_full, &["mount", "umount"]),
     ("mininet_with_crn_switch_all_hosts_reach_all", mininet::pingall_soft, MININET),
     ("mininet_with_bmv2_all_hosts_reach_all", mininet::pingall_bmv2, MININET_BMV2),
     ("mininets_prompt_takes_commands_and_ends", mininet::prompt, MININET),

@@ -24,6 +24,8 @@ const NOBODY: u32 = 65_534;
 /// A folder in which runs write themselves down.
 pub struct Sandbox {
     folder: tempfile::TempDir,
+    /// Where in it runs write themselves down.
+    written: PathBuf,
     topology: String,
 }
 
@@ -36,7 +38,14 @@ pub struct Live {
 impl Sandbox {
     pub fn new() -> Sandbox {
         let topology = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/up/two-to-one.yaml").to_owned();
-        Sandbox { folder: tempfile::tempdir().unwrap(), topology }
+        let folder = tempfile::tempdir().unwrap();
+        let written = folder.path().to_owned();
+        Sandbox { folder, written, topology }
+    }
+
+    /// Has runs write themselves down in a folder within.
+    pub fn writing_to(self, name: &str) -> Sandbox {
+        Sandbox { written: self.folder.path().join(name), ..self }
     }
 
     pub fn topology(&self) -> &str {
@@ -58,7 +67,7 @@ impl Sandbox {
 
     /// Has a command, and all that it starts, use this folder; they are known by that.
     pub fn marks(&self, command: &mut Command) {
-        command.env("XDG_RUNTIME_DIR", self.folder.path()).env("TMPDIR", self.folder.path());
+        command.env("XDG_RUNTIME_DIR", &self.written).env("TMPDIR", &self.written);
         command.env("NO_COLOR", "1").stdin(Stdio::null());
     }
 
@@ -105,14 +114,14 @@ impl Sandbox {
 
     /// Ids of the runs that are written down.
     pub fn runs(&self) -> BTreeSet<String> {
-        let entries = fs::read_dir(self.folder.path().join("crn-runs"));
+        let entries = fs::read_dir(self.written.join("crn-runs"));
         let names = entries.into_iter().flatten().flatten();
         names.map(|entry| entry.file_name().into_string().unwrap()).collect()
     }
 
     /// Processes that were started by runs of this folder.
     pub fn processes(&self) -> Vec<String> {
-        let mark = format!("XDG_RUNTIME_DIR={}", self.folder.path().display());
+        let mark = format!("XDG_RUNTIME_DIR={}", self.written.display());
         let entries = fs::read_dir("/proc").unwrap().flatten();
         let bears = |folder: &PathBuf| {
             let environment = fs::read(folder.join("environ")).unwrap_or_default();
