@@ -25,10 +25,10 @@ pub trait Gate {
     fn admit(&mut self, octets: u32) -> bool;
     /// The oldest slice that is posted completed.
     fn complete(&mut self, status: u32, now: Nanos);
-    /// The next control epoch's end; `None` for none.
-    fn next_tick(&self) -> Option<Nanos>;
-    /// Ends a control epoch.
-    fn tick(&mut self, now: Nanos);
+    /// When there must be a turn of the loop for the control epoch, if nothing else causes one; `None` for none.
+    fn poll_timeout(&self) -> Option<Nanos>;
+    /// Ends a control epoch that is over; called at every turn of the loop.
+    fn handle_turn(&mut self, now: Nanos);
     /// What it was like.
     fn says(&self) -> String;
 }
@@ -63,13 +63,12 @@ impl Gate for Without {
     #[inline]
     fn complete(&mut self, _status: u32, _now: Nanos) {}
 
-    fn next_tick(&self) -> Option<Nanos> {
+    fn poll_timeout(&self) -> Option<Nanos> {
         None
     }
 
-    fn tick(&mut self, now: Nanos) {
-        self.controller.tick(now);
-    }
+    #[inline]
+    fn handle_turn(&mut self, _now: Nanos) {}
 
     fn says(&self) -> String {
         String::new()
@@ -83,7 +82,7 @@ pub struct Controlled {
     route: RouteId,
     generation: Generation,
     posted: VecDeque<Ticket>,
-    next_tick: Nanos,
+    epoch_end: Nanos,
     ticks: u64,
 }
 
@@ -96,7 +95,7 @@ impl Controlled {
         let spec = RouteSpec { device, port: 1, peer: PeerId(1) };
         let (route, generation) = controller.open_route(spec, Nanos(0)).unwrap();
         let posted = VecDeque::new();
-        Self { controller, device, route, generation, posted, next_tick: EPOCH, ticks: 0 }
+        Self { controller, device, route, generation, posted, epoch_end: EPOCH, ticks: 0 }
     }
 }
 
@@ -119,15 +118,19 @@ impl Gate for Controlled {
         }
     }
 
-    fn next_tick(&self) -> Option<Nanos> {
-        // A controller that is off has nothing to compute.
-        (self.controller.mode() != Mode::Off).then_some(self.next_tick)
+    fn poll_timeout(&self) -> Option<Nanos> {
+        // A controller that is off has nothing to compute. As the agent does, an epoch waits for a turn that comes anyway.
+        (self.controller.mode() != Mode::Off).then_some(self.epoch_end + Nanos(EPOCH.0 / 2))
     }
 
-    fn tick(&mut self, now: Nanos) {
+    #[inline]
+    fn handle_turn(&mut self, now: Nanos) {
+        if now < self.epoch_end || self.controller.mode() == Mode::Off {
+            return;
+        }
         self.controller.polled(self.device);
         self.controller.tick(now);
-        self.next_tick = now + EPOCH;
+        self.epoch_end = now + EPOCH;
         self.ticks += 1;
     }
 

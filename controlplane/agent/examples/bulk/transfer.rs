@@ -109,17 +109,15 @@ impl<G: Gate> Machine for Pair<G> {
         for end in &mut self.ends {
             end.handle_timeout(now);
         }
-        if self.gate.next_tick().is_some_and(|at| at <= now) {
-            self.gate.tick(now);
-        }
     }
 
     fn poll_timeout(&mut self) -> Option<Nanos> {
         let ends = self.ends.iter_mut().filter_map(Endpoint::poll_timeout).min();
-        ends.into_iter().chain(self.gate.next_tick()).min()
+        ends.into_iter().chain(self.gate.poll_timeout()).min()
     }
 
     fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
+        self.gate.handle_turn(now);
         self.post(now);
         for end in 0..self.ends.len() {
             while !outbox.is_full()

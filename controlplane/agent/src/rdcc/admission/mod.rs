@@ -102,7 +102,7 @@ pub struct Admission {
     /// Slices that wait, and slices that are posted.
     slices: (usize, usize),
     epoch: Nanos,
-    next_tick: Nanos,
+    epoch_end: Nanos,
     events: VecDeque<Event>,
 }
 
@@ -130,7 +130,7 @@ impl Admission {
             tasks: BTreeMap::new(),
             slices: (0, 0),
             epoch,
-            next_tick: now + epoch,
+            epoch_end: now + epoch,
             events: VecDeque::new(),
         })
     }
@@ -251,13 +251,13 @@ impl Admission {
         }
     }
 
-    /// Ends an epoch that is over.
-    pub fn handle_timeout(&mut self, now: Nanos) {
-        self.controller.polled(self.device);
-        if !self.is_busy() || now < self.next_tick {
+    /// Ends an epoch that is over; to be called at every turn of the loop.
+    pub fn handle_turn(&mut self, now: Nanos) {
+        if !self.is_busy() || now < self.epoch_end {
             return;
         }
-        self.next_tick = now + self.epoch;
+        self.epoch_end = now + self.epoch;
+        self.controller.polled(self.device);
         self.controller.tick(now);
         while let Some(Notice { what, .. }) = self.controller.poll_notice() {
             self.noticed(what);
@@ -287,9 +287,12 @@ impl Admission {
         });
     }
 
-    /// When to call [`Admission::handle_timeout`]: while there is something to measure.
+    /// When there must be a turn for [`Admission::handle_turn`] if nothing else causes one, while there is something to measure.
+    ///
+    /// That is half an epoch after its end: under load turns come all the time, and one of an epoch's own would cost a wake and its
+    /// system calls each millisecond, several percent of a transfer.
     pub fn poll_timeout(&self) -> Option<Nanos> {
-        self.is_busy().then_some(self.next_tick)
+        self.is_busy().then_some(self.epoch_end + Nanos(self.epoch.0 / 2))
     }
 
     /// What there is to tell.

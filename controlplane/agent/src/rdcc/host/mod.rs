@@ -339,9 +339,6 @@ impl Machine for Host {
             }
         }
         self.transport.handle_timeout(now);
-        if let Some(admission) = &mut self.admission {
-            admission.handle_timeout(now);
-        }
         self.settle(now);
     }
 
@@ -360,6 +357,9 @@ impl Machine for Host {
 
     //= RDCC, Operational Considerations: ed7a99d6
     fn poll_transmit(&mut self, outbox: &mut Outbox, now: Nanos) {
+        if let Some(admission) = &mut self.admission {
+            admission.handle_turn(now);
+        }
         self.post(now);
         self.settle(now);
         // First, but not alone: data that no control lets through would make more of it.
