@@ -97,6 +97,18 @@ fn in_words(reason: String) -> (String, &'static str) {
             "remove it; in double quotes it can be written as \\x07",
         );
     }
+    if reason.starts_with("non-finite float") {
+        return (
+            "no value is infinite or not a number".to_owned(),
+            "write a number with its unit; a name that reads like this goes in quotes",
+        );
+    }
+    if reason.starts_with("cannot deserialize null") {
+        return (
+            "this is YAML's word for nothing, and a key must be a name".to_owned(),
+            "write the key's name; one that reads like this goes in quotes",
+        );
+    }
     (reason, "check the indentation, the brackets and the quotes around this place")
 }
 
