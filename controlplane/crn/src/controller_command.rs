@@ -2,13 +2,14 @@
 
 mod collector;
 mod file;
+mod health;
 mod http;
 mod metrics;
 mod refusal;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -26,6 +27,7 @@ use crate::switches::{self, Election, Reached, Refused, Selection, Site};
 use crate::{bmv2_queues, output, plan};
 use collector::Collecting;
 use file::News;
+use health::{Health, SharedHealth};
 use metrics::Metrics;
 use refusal::{Form, Refusal};
 
@@ -79,45 +81,6 @@ impl LogFormat {
         }
     }
 }
-
-/// How every switch is, for /healthz.
-#[derive(Clone, Debug, Default)]
-pub struct Health {
-    /// State of each switch, and what is wrong with it.
-    switches: BTreeMap<String, (String, Option<String>)>,
-    /// Why the file that is there now isn't in force.
-    refused: Option<Refusal>,
-}
-
-impl Health {
-    /// Whether all is well: every switch is ready, or another controller's, and the file is in force.
-    fn good(&self) -> bool {
-        self.refused.is_none()
-            && self
-                .switches
-                .values()
-                .all(|(state, _)| *state == State::Ready.to_string() || *state == State::Backup.to_string())
-    }
-
-    fn json(&self) -> String {
-        let switches: serde_json::Map<String, serde_json::Value> = self
-            .switches
-            .iter()
-            .map(|(name, (state, problem))| {
-                (name.clone(), serde_json::json!({ "state": state, "problem": problem }))
-            })
-            .collect();
-        serde_json::json!({
-            "ok": self.good(), "switches": switches,
-            "file_refused": self.refused.as_ref().map(|refusal| &refusal.reason),
-            "file_problems": self.refused.iter().flat_map(|refusal| &refusal.problems).collect::<Vec<_>>(),
-        })
-        .to_string()
-    }
-}
-
-/// What the HTTP side reads.
-pub type SharedHealth = Arc<Mutex<Health>>;
 
 /// Runs the command; comes back on an interrupt.
 pub fn run(args: &Args) -> Result<()> {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use controller::client::RequestError;
 use controller::describe::{self, Kind};
-use controller::desired::{self, Desired};
+use controller::desired::{self, Census, Desired, DesiredError};
 use controller::diff::Change;
 use controller::pipeline::{Pipeline, Pipelines};
 use controller::plan::{Plan, Program};
@@ -88,24 +88,28 @@ pub fn fitting(
     topology: &Topology,
     pipelines: &Pipelines,
 ) -> Result<BTreeMap<String, Desired>, Vec<Problem>> {
-    fitting_as(topology, pipelines, |desired| desired)
+    for_each(topology, |name| desired::entries(topology, name, &pipelines.of(name).index))
 }
 
-/// The same, of which only what `keep` takes of each switch is kept: all entries of a thousand switches are gigabytes.
+/// How many entries every switch should hold, or why one can't; none is made, because those of a thousand switches are gigabytes.
 ///
 /// # Errors
-/// Each switch that can't hold it.
-pub fn fitting_as<T>(
+/// Each switch that can't hold them.
+pub fn counts(topology: &Topology, pipelines: &Pipelines) -> Result<BTreeMap<String, usize>, Vec<Problem>> {
+    let census = Census::new(topology);
+    for_each(topology, |name| census.entities(name, &pipelines.of(name).index))
+}
+
+fn for_each<T>(
     topology: &Topology,
-    pipelines: &Pipelines,
-    keep: impl Fn(Desired) -> T,
+    of: impl Fn(&str) -> Result<T, DesiredError>,
 ) -> Result<BTreeMap<String, T>, Vec<Problem>> {
     let mut all = BTreeMap::new();
     let mut refused = Vec::new();
     for name in topology.switches.keys() {
-        match desired::entries(topology, name, &pipelines.of(name).index) {
-            Ok(desired) => {
-                all.insert(name.clone(), keep(desired));
+        match of(name) {
+            Ok(of_switch) => {
+                all.insert(name.clone(), of_switch);
             }
             Err(error) => {
                 let hint =

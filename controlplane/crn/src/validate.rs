@@ -73,7 +73,7 @@ fn check(path: &Path) -> Checked {
         Ok(pipelines) if errors.is_empty() => pipelines,
         _ => return refused(errors, topology),
     };
-    let counts = match plan::fitting_as(&topology, &pipelines, |desired| desired.entities.len()) {
+    let counts = match plan::counts(&topology, &pipelines) {
         Ok(counts) => counts.into_values().collect(),
         Err(errors) => return refused(errors, topology),
     };

@@ -1,12 +1,15 @@
 //! What a switch should hold: pure functions of the topology and the program's P4Info.
 
 mod builder;
+mod census;
 mod degree;
 mod fair_share;
 mod marking;
 mod policies;
 mod profiles;
 mod routes;
+
+use std::collections::BTreeMap;
 
 use p4runtime::P4InfoIndex;
 use p4runtime::index::IndexError;
@@ -19,6 +22,7 @@ use crate::report_size;
 use crate::topology::{Origin, Role, Switch, Target, Topology, Trust};
 use builder::{Act, Builder, Match};
 
+pub use census::Census;
 pub use degree::{DegreeRange, degree, degree_ranges};
 pub use fair_share::{EXACT_FLOWS, ShareRange, share_ranges};
 pub(crate) use marking::on_the_way;
@@ -86,33 +90,58 @@ pub enum DesiredError {
 /// # Errors
 /// No such switch, a program without the names, or more entries than fit.
 pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result<Desired, DesiredError> {
-    let name = switch;
-    let switch = topology.switches.get(name).ok_or_else(|| DesiredError::NoSwitch(name.to_owned()))?;
     let builder = Builder { index };
-    let of_switch = || Origin::Switch(name.to_owned());
-    let mut all: Vec<Sourced> = vec![(reporter(topology, switch, builder)?, of_switch())];
-    all.push((clone_session(switch), of_switch()));
-    all.extend(dscp_map(topology, builder)?);
-    for (port, peer) in &switch.ports {
-        let boundary = switch.port_options.get(port).is_some_and(|options| options.trust == Trust::Boundary);
-        // A port without an entry is one that isn't believed.
-        if !boundary {
-            all.push((port_trust(*port, builder)?, Origin::Link(peer.link)));
-        }
-        let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
-        let limit_bps = topology.report_limit(name, *port).of(rate_bps);
-        let rate = reports_per_second(topology, switch, limit_bps);
-        all.push((report_meter(*port, rate, builder)?, Origin::Link(peer.link)));
-    }
+    let Parts { before_routes: mut all, after_routes, profiles } = Parts::of(topology, switch, builder)?;
+    let (name, switch) = find(topology, switch)?;
     all.extend(routes::entries(topology, name, switch, builder)?);
-    let profiles = profiles::numbers(topology, name, switch)?;
-    all.extend(profiles::entries(topology, name, switch, &profiles, builder)?);
-    all.extend(policies::entries(topology, switch, builder)?);
-    all.extend(marking::entries(topology, name, builder)?);
+    all.extend(after_routes);
     let (entities, origins): (Vec<Entity>, Vec<Origin>) = all.into_iter().unzip();
-    check_capacity(name, &entities, index)?;
+    let mut needed: BTreeMap<u32, usize> = BTreeMap::new();
+    for table in entities.iter().filter_map(table_needs) {
+        *needed.entry(table).or_default() += 1;
+    }
+    check_capacity(name, needed, index)?;
     let meters_are_rounded = switch.target == Target::Tofino;
     Ok(Desired { entities, origins, profiles, meters_are_rounded })
+}
+
+/// What a switch should hold besides routes, in the order in which it is written.
+struct Parts {
+    before_routes: Vec<Sourced>,
+    after_routes: Vec<Sourced>,
+    profiles: Vec<ProfileNumber>,
+}
+
+impl Parts {
+    fn of(topology: &Topology, name: &str, builder: Builder<'_>) -> Result<Self, DesiredError> {
+        let (name, switch) = find(topology, name)?;
+        let of_switch = || Origin::Switch(name.to_owned());
+        let mut before_routes: Vec<Sourced> = vec![(reporter(topology, switch, builder)?, of_switch())];
+        before_routes.push((clone_session(switch), of_switch()));
+        before_routes.extend(dscp_map(topology, builder)?);
+        for (port, peer) in &switch.ports {
+            let boundary =
+                switch.port_options.get(port).is_some_and(|options| options.trust == Trust::Boundary);
+            // A port without an entry is one that isn't believed.
+            if !boundary {
+                before_routes.push((port_trust(*port, builder)?, Origin::Link(peer.link)));
+            }
+            let rate_bps = topology.links.get(peer.link).map_or(0, |link| link.rate_bps);
+            let limit_bps = topology.report_limit(name, *port).of(rate_bps);
+            let rate = reports_per_second(topology, switch, limit_bps);
+            before_routes.push((report_meter(*port, rate, builder)?, Origin::Link(peer.link)));
+        }
+        let profiles = profiles::numbers(topology, name, switch)?;
+        let mut after_routes = profiles::entries(topology, name, switch, &profiles, builder)?;
+        after_routes.extend(policies::entries(topology, switch, builder)?);
+        after_routes.extend(marking::entries(topology, name, builder)?);
+        Ok(Self { before_routes, after_routes, profiles })
+    }
+}
+
+fn find<'a>(topology: &'a Topology, name: &'a str) -> Result<(&'a str, &'a Switch), DesiredError> {
+    let switch = topology.switches.get(name).ok_or_else(|| DesiredError::NoSwitch(name.to_owned()))?;
+    Ok((name, switch))
 }
 
 /// An entity and the part of the topology that it follows from.
@@ -195,16 +224,20 @@ fn reported(topology: &Topology, queue: u8) -> bool {
     topology.domain.dscp.iter().any(|entry| entry.queue == queue && data(entry.role))
 }
 
-/// A table that can't hold its entries is found out here, not by the switch halfway through a batch.
-fn check_capacity(switch: &str, entities: &[Entity], index: &P4InfoIndex) -> Result<(), DesiredError> {
-    let mut needed: std::collections::BTreeMap<u32, usize> = std::collections::BTreeMap::new();
-    for entity in entities {
-        if let Some(entity::Entity::TableEntry(entry)) = &entity.entity
-            && !entry.is_default_action
-        {
-            *needed.entry(entry.table_id).or_default() += 1;
-        }
+/// The table that an entity takes room in.
+fn table_needs(entity: &Entity) -> Option<u32> {
+    match &entity.entity {
+        Some(entity::Entity::TableEntry(entry)) if !entry.is_default_action => Some(entry.table_id),
+        _ => None,
     }
+}
+
+/// A table that can't hold its entries is found out here, not by the switch halfway through a batch.
+fn check_capacity(
+    switch: &str,
+    needed: BTreeMap<u32, usize>,
+    index: &P4InfoIndex,
+) -> Result<(), DesiredError> {
     for (id, needed) in needed {
         let table = index.tables.find_id(id)?;
         let limit = table.size;

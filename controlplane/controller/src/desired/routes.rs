@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use p4runtime::p4::v1::Entity;
+
 use crate::pipeline::generated::{action_profiles, actions, fields, params, tables};
 use crate::topology::{Fabric, Origin, PeerNode, Switch, Topology};
 
@@ -59,10 +61,8 @@ pub(super) fn entries(
     let ids: BTreeMap<&[u16], u32> = groups.iter().map(|group| (group.ports.as_slice(), group.id)).collect();
     let mut entities = Vec::new();
     for (port, mac) in &members {
-        let action = builder
-            .action(actions::forward::NAME, &[(params::PORT, u128::from(*port)), (params::DST_MAC, *mac)])?;
         let link = switch.ports.get(port).map_or(0, |peer| peer.link);
-        entities.push((builder.member(PROFILE, member_id(*port), action)?, Origin::Link(link)));
+        entities.push((member(*port, *mac, builder)?, Origin::Link(link)));
     }
     for group in &groups {
         let members: Vec<u32> = group.ports.iter().map(|port| member_id(*port)).collect();
@@ -73,13 +73,31 @@ pub(super) fn entries(
             [port] => Act::Member(member_id(*port)),
             several => Act::Group(ids.get(several).copied().unwrap_or_default()),
         };
-        let (table, prefix) = match address {
-            IpAddr::V4(address) => (tables::ipv4_route::NAME, Match::Prefix(u32::from(*address).into(), 32)),
-            IpAddr::V6(address) => (tables::ipv6_route::NAME, Match::Prefix(u128::from(*address), 128)),
-        };
-        entities.push((builder.entry(table, &[(fields::DST_ADDR, prefix)], act)?, origin.clone()));
+        entities.push((route(*address, act, builder)?, origin.clone()));
     }
     Ok(entities)
+}
+
+/// A next hop: the port, and who is addressed there.
+pub(super) fn member(port: u16, mac: u128, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let params = [(params::PORT, u128::from(port)), (params::DST_MAC, mac)];
+    builder.member(PROFILE, member_id(port), builder.action(actions::forward::NAME, &params)?)
+}
+
+/// The way to an address.
+pub(super) fn route(address: IpAddr, act: Act, builder: Builder<'_>) -> Result<Entity, DesiredError> {
+    let prefix = match address {
+        IpAddr::V4(address) => Match::Prefix(u32::from(address).into(), 32),
+        IpAddr::V6(address) => Match::Prefix(u128::from(address), 128),
+    };
+    builder.entry(table(address), &[(fields::DST_ADDR, prefix)], act)
+}
+
+fn table(address: IpAddr) -> &'static str {
+    match address {
+        IpAddr::V4(_) => tables::ipv4_route::NAME,
+        IpAddr::V6(_) => tables::ipv6_route::NAME,
+    }
 }
 
 /// A port has one neighbour, so the port is enough to name the member; 0 isn't a member id.
@@ -93,10 +111,8 @@ type Routes = BTreeMap<IpAddr, (Vec<u16>, Origin)>;
 /// The routes of a switch; addresses without a path are left out.
 fn next_hops(topology: &Topology, name: &str) -> Routes {
     let fabric = Fabric::new(topology);
-    let ports = fabric.ports_toward_each(name).unwrap_or_default().into_iter();
-    let known: BTreeMap<&str, Vec<u16>> =
-        fabric.names().iter().copied().zip(ports.map(|ports| ports.into_iter().collect())).collect();
-    let toward = |to: &str| known.get(to).cloned().unwrap_or_default();
+    let toward = toward_each(&fabric, name);
+    let toward = |to: &str| toward.get(to).cloned().unwrap_or_default();
     let hosts = topology.hosts.iter().flat_map(|(host_name, host)| {
         let ports =
             if host.attachment.switch == name { host.ports.clone() } else { toward(&host.attachment.switch) };
@@ -109,6 +125,12 @@ fn next_hops(topology: &Topology, name: &str) -> Routes {
         addresses(switch.address, switch.ipv6).map(move |address| (address, (ports.clone(), origin.clone())))
     });
     hosts.chain(switches).filter(|(_, (ports, _))| !ports.is_empty()).collect()
+}
+
+/// By switch: the ports that lead there.
+fn toward_each<'a>(fabric: &Fabric<'a>, name: &str) -> BTreeMap<&'a str, Vec<u16>> {
+    let ports = fabric.ports_toward_each(name).unwrap_or_default().into_iter();
+    fabric.names().iter().copied().zip(ports.map(|ports| ports.into_iter().collect())).collect()
 }
 
 /// A node's own addresses.

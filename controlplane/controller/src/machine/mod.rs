@@ -14,6 +14,7 @@
 //! What all switches should hold is computed before the first request: a topology that doesn't fit one of them
 //! changes none. The machine owns no clock, socket or task; [`pump`] joins it with its clients.
 
+mod beside;
 mod counters;
 mod failure;
 mod pump;
@@ -39,7 +40,7 @@ pub use failure::{Failure, Remains};
 pub use pump::{next_event, pump, settle};
 pub use switch::State;
 
-use switch::{Beside, Outcome, SwitchMachine};
+use switch::{Outcome, SwitchMachine};
 use together::Together;
 
 /// What a controller has to tell.
@@ -290,43 +291,9 @@ impl Controller {
         self.events.pop_front()
     }
 
-    /// Asks a switch for its counters; [`ControllerEvent::Counters`] brings them. Nothing happens if there is
-    /// no such switch or it isn't ready.
-    pub fn read_counters(&mut self, switch: &str, _now: Nanos) {
-        if self.state(switch) != Some(State::Ready) {
-            return;
-        }
-        let entities = counters::read_request(&self.pipelines.of(switch).index);
-        self.ask_beside(switch, Beside::Counters, entities);
-    }
-
-    /// Asks a switch for these entities; [`ControllerEvent::Read`] brings what it answers. False, and nothing happens, if there
-    /// is no such switch or it doesn't run our program as far as is known.
-    pub fn read_cells(
-        &mut self,
-        switch: &str,
-        entities: Vec<p4runtime::p4::v1::Entity>,
-        _now: Nanos,
-    ) -> bool {
-        // While it is only being looked at, its counters stand.
-        let open = matches!(self.state(switch), Some(State::Ready | State::AskingProgram | State::Reading));
-        if open {
-            self.ask_beside(switch, Beside::Cells, entities);
-        }
-        open
-    }
-
     /// The program that a switch should run.
     pub fn pipeline(&self, switch: &str) -> &Arc<crate::pipeline::Pipeline> {
         self.pipelines.of(switch)
-    }
-
-    fn ask_beside(&mut self, switch: &str, beside: Beside, entities: Vec<p4runtime::p4::v1::Entity>) {
-        let id = self.fresh_id();
-        if let Some(machine) = self.switches.get_mut(switch) {
-            machine.beside.insert(id, beside);
-            self.requests.push_back((switch.to_owned(), id, Request::Read(entities)));
-        }
     }
 
     /// How far a switch is; `None` if there is no such switch.
@@ -372,34 +339,6 @@ impl Controller {
             }
         }
         self.release();
-    }
-
-    fn beside_read(
-        &mut self,
-        switch: &str,
-        beside: Beside,
-        result: Result<crate::client::Reply, RequestError>,
-    ) {
-        match result {
-            result if beside == Beside::Cells => {
-                let entities = match result {
-                    Ok(crate::client::Reply::Entities(entities)) => Ok(entities),
-                    Ok(_) => Ok(Vec::new()),
-                    Err(error) => Err(error),
-                };
-                self.events.push_back(ControllerEvent::Read { switch: switch.to_owned(), entities });
-            }
-            Ok(crate::client::Reply::Entities(entities)) => {
-                let cells = cells(&entities, &self.pipelines.of(switch).index);
-                self.events.push_back(ControllerEvent::Counters { switch: switch.to_owned(), cells });
-            }
-            Ok(_) => {}
-            Err(error) => {
-                // The entries still stand, only the figures are missing.
-                let state = self.state(switch).unwrap_or(State::Ready);
-                self.events.push_back(ControllerEvent::Failed { switch: switch.to_owned(), state, error });
-            }
-        }
     }
 
     fn fail(&mut self, switch: &str, error: RequestError) {
