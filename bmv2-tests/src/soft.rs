@@ -6,7 +6,7 @@ use std::sync::Arc;
 use p4runtime::index::Object as _;
 use p4runtime::p4::v1::{CounterEntry, Entity, ReadRequest, entity};
 use softswitch::runtime::Runtime;
-use softswitch::{Packet, PortConfig, QueueRate, SwitchConfig};
+use softswitch::{Engine, Packet, PortConfig, QueueRate, SwitchConfig};
 
 use crate::case::{Await, Case, Step};
 use crate::program::{CPU_PORT, Program};
@@ -22,11 +22,16 @@ const BEGIN_NS: u64 = 1_000_000_000;
 pub struct Soft {
     /// The program to run; this work tree's if none is given.
     pub program: Option<Arc<Program>>,
+    /// What runs it. Times are virtual, so that this changes nothing.
+    pub engine: Engine,
 }
 
 impl Target for Soft {
     fn name(&self) -> &'static str {
-        "softswitch"
+        match self.engine {
+            Engine::Native => "softswitch, native",
+            Engine::Automatic | Engine::Interpreter => "softswitch",
+        }
     }
 
     fn presence(&self) -> Presence {
@@ -38,7 +43,7 @@ impl Target for Soft {
             Some(program) => Arc::clone(program),
             None => Arc::new(Program::load()?),
         };
-        let mut play = Play::new(case, &program)?;
+        let mut play = Play::new(case, &program, self.engine)?;
         for step in &case.script {
             match step {
                 Step::Send { port, frames } => play.send(*port, frames)?,
@@ -62,8 +67,9 @@ struct Play {
 }
 
 impl Play {
-    fn new(case: &Case, program: &Program) -> Result<Play, TargetError> {
-        let config = SwitchConfig { priority_queues: 8, cpu_port: Some(CPU_PORT), ..SwitchConfig::default() };
+    fn new(case: &Case, program: &Program, engine: Engine) -> Result<Play, TargetError> {
+        let config =
+            SwitchConfig { priority_queues: 8, cpu_port: Some(CPU_PORT), engine, ..SwitchConfig::default() };
         let mut runtime = Runtime::with_pipeline(DEVICE, config, program.pipeline())
             .map_err(|status| TargetError::switch("pipeline", &status.message))?;
         for port in &case.setup.ports {

@@ -9,10 +9,13 @@ use bmv2_tests::cases;
 use bmv2_tests::soft::Soft;
 use bmv2_tests::target::{Presence, Target, judge};
 use libtest_mimic::{Arguments, Failed, Trial};
+use softswitch::Engine;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let targets: [Arc<dyn Target + Send + Sync>; 2] = [Arc::new(Soft::default()), Arc::new(Bmv2)];
+    let native = Soft { engine: Engine::Native, ..Soft::default() };
+    let targets: [Arc<dyn Target + Send + Sync>; 3] =
+        [Arc::new(Soft::default()), Arc::new(native), Arc::new(Bmv2)];
     let mut trials = Vec::new();
     let mut absent = Vec::new();
     for target in targets {

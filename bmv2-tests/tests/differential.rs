@@ -9,6 +9,7 @@ use bmv2_tests::differential::plan::{self, Load, Plan};
 use bmv2_tests::differential::recording::{HOW_TO_RECORD, Recording, path};
 use bmv2_tests::target::{Presence, Target as _};
 use libtest_mimic::{Arguments, Failed, Trial};
+use softswitch::Engine;
 
 /// Rounds that are run on BMv2 again: single packets, and bursts, which take their time.
 const LIVE_ROUNDS: [usize; 2] = [500, 20];
@@ -21,7 +22,7 @@ fn main() -> ExitCode {
     match plan::own() {
         Ok(plans) => plans.into_iter().for_each(|plan| {
             trials.push(live(&plan));
-            trials.push(replay(plan));
+            trials.extend(replays(&plan));
         }),
         Err(error) => trials.push(Trial::test("crn", move || Err(error.to_string().into()))),
     }
@@ -30,13 +31,18 @@ fn main() -> ExitCode {
             let absent = Trial::test("[../shared/conformance ABSENT] p4c's samples", || Ok(()));
             trials.push(absent.with_ignored_flag(true));
         }
-        Ok(plans) => trials.extend(plans.into_iter().map(replay)),
+        Ok(plans) => trials.extend(plans.iter().flat_map(replays)),
         Err(error) => trials.push(Trial::test("samples", move || Err(error.to_string().into()))),
     }
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn replay(plan: Plan) -> Trial {
+fn replays(plan: &Plan) -> [Trial; 2] {
+    [(Engine::Interpreter, "random packets"), (Engine::Native, "random packets, native")]
+        .map(|(engine, kind)| replay(plan.clone(), engine).with_kind(kind))
+}
+
+fn replay(plan: Plan, engine: Engine) -> Trial {
     let name = plan.name.clone();
     let check = move || -> Result<(), Failed> {
         let path = path(&plan.name);
@@ -46,9 +52,9 @@ fn replay(plan: Plan) -> Trial {
             );
         }
         let recording = Recording::load(&path)?;
-        said(&recording.target, &recording.differences(&plan)?)
+        said(&recording.target, &recording.differences(&plan, engine)?)
     };
-    Trial::test(name, check).with_kind("random packets")
+    Trial::test(name, check)
 }
 
 fn live(plan: &Plan) -> Trial {

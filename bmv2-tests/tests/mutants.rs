@@ -126,7 +126,7 @@ fn replace(value: &mut Value, mutant: &Mutant) -> usize {
 /// Whether the case holds on softswitch with this program.
 fn holds(name: &str, program: Program) -> bool {
     let case = cases::all().into_iter().find(|case| case.name == name).unwrap();
-    let target = Soft { program: Some(Arc::new(program)) };
+    let target = Soft { program: Some(Arc::new(program)), ..Soft::default() };
     judge(&target.run(&case), |observed| case.differences(observed)).is_ok()
 }
 

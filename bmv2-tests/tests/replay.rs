@@ -9,6 +9,7 @@ use bmv2_tests::recording::{self, HOW_TO_RECORD, Recording};
 use bmv2_tests::soft::Soft;
 use bmv2_tests::target::{Target as _, judge};
 use libtest_mimic::{Arguments, Failed, Trial};
+use softswitch::Engine;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -16,14 +17,19 @@ fn main() -> ExitCode {
     let recorded = recording::names(&folder).unwrap_or_default();
     let mut names = recorded.clone();
     names.extend(cases::all().into_iter().map(|case| case.name).filter(|name| !recorded.contains(name)));
-    let trials = names
-        .into_iter()
-        .map(|name| Trial::test(name.clone(), move || replay(&name)).with_kind("replay on softswitch"))
+    let engines = [Engine::Interpreter, Engine::Native];
+    let all = names.into_iter().flat_map(|name| engines.map(|engine| (name.clone(), engine)));
+    let trials = all
+        .map(|(name, engine)| {
+            let target = Soft { engine, ..Soft::default() };
+            let kind = format!("replay on {}", target.name());
+            Trial::test(name.clone(), move || replay(&target, &name)).with_kind(kind)
+        })
         .collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-fn replay(name: &str) -> Result<(), Failed> {
+fn replay(target: &Soft, name: &str) -> Result<(), Failed> {
     let folder = recording::folder();
     if !recording::names(&folder).is_ok_and(|names| names.iter().any(|recorded| recorded == name)) {
         return Err(format!("the case `{name}` has no recording yet: `{HOW_TO_RECORD} {name}`").into());
@@ -34,7 +40,7 @@ fn replay(name: &str) -> Result<(), Failed> {
     if let Some(why) = recording.stale(case.as_ref(), &program) {
         return Err(why.into());
     }
-    let replayed = Soft::default().run(&recording.to_case());
+    let replayed = target.run(&recording.to_case());
     judge(&replayed, |observed| recording.differences(observed))
         .map_err(|wrong| format!("softswitch differs from {}:\n  {wrong}", recording.origin()).into())
 }

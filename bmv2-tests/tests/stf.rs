@@ -8,12 +8,13 @@ use std::process::ExitCode;
 use bmv2_tests::bmv2::Bmv2;
 use bmv2_tests::target::{Presence, Target as _};
 use libtest_mimic::{Arguments, Failed, Trial};
-use softswitch::Program;
 use softswitch::stf::{Failure, Options};
+use softswitch::{Engine, Program};
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let mut trials = list("softswitch", true, soft);
+    let mut trials = list("softswitch", true, |json, test| soft(json, test, Engine::Interpreter));
+    trials.extend(list("softswitch, native", true, |json, test| soft(json, test, Engine::Native)));
     match Bmv2.presence() {
         Presence::Present { .. } => trials.extend(list(Bmv2.name(), true, real)),
         // Shown as ignored, never as passed.
@@ -54,8 +55,8 @@ fn judge(run: Run, test: &Path) -> Result<(), Failed> {
     Err(lines.join("\n").into())
 }
 
-fn soft(json: &Path, test: &str) -> Result<Vec<Failure>, Failed> {
-    let options = Options { priority_queues: 8, ..Options::default() };
+fn soft(json: &Path, test: &str, engine: Engine) -> Result<Vec<Failure>, Failed> {
+    let options = Options { priority_queues: 8, engine, ..Options::default() };
     Ok(softswitch::stf::run(&Program::from_json(&fs::read(json)?)?, test, &options)?.failures)
 }
 

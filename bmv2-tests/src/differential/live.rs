@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use nix::sched::{CloneFlags, unshare};
 use p4runtime::client::WriteError;
 use p4runtime::p4::v1::Update;
+use softswitch::Engine;
 
 use super::draw::Draw;
 use super::plan::{Load, Plan};
@@ -76,7 +77,7 @@ fn in_namespace(plan: &Plan, seed: u64, rounds: usize) -> Result<Comparison, Tar
     let mut comparison =
         Comparison { taken: refused.iter().map(Option::is_none).collect(), ..Comparison::default() };
     bench.set_queues(&plan.ports)?;
-    let (mut soft, taken) = Soft::new(plan, &updates)?;
+    let (mut soft, taken) = Soft::new(plan, &updates, Engine::Native)?;
     for (place, (bmv2, soft)) in refused.iter().zip(&taken).enumerate() {
         if bmv2.is_none() != *soft {
             let said = format!(

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
+use softswitch::Engine;
 
 use super::draw::Draw;
 use super::plan::Plan;
@@ -98,7 +99,7 @@ impl Recording {
     ///
     /// # Errors
     /// The recording is of another program, or softswitch refuses the program.
-    pub fn differences(&self, plan: &Plan) -> Result<Vec<String>, TargetError> {
+    pub fn differences(&self, plan: &Plan, engine: Engine) -> Result<Vec<String>, TargetError> {
         if self.program != plan.program.sha256 {
             let message =
                 format!("made with another program; as root, with BMv2: `{HOW_TO_RECORD} {}`", plan.name);
@@ -109,7 +110,7 @@ impl Recording {
             let message = "the entries are drawn otherwise now".to_owned();
             return Err(TargetError::program(&path(&plan.name), &message));
         }
-        let (mut soft, taken) = Soft::new(plan, &live::made(updates, &self.taken))?;
+        let (mut soft, taken) = Soft::new(plan, &live::made(updates, &self.taken), engine)?;
         let mut found = Vec::new();
         if taken.contains(&false) {
             found.push("softswitch refused an entry that BMv2 took".to_owned());

@@ -2,7 +2,7 @@
 
 use p4runtime::p4::v1::Update;
 use softswitch::runtime::Runtime;
-use softswitch::{Packet, PortConfig, QueueRate, SwitchConfig};
+use softswitch::{Engine, Packet, PortConfig, QueueRate, SwitchConfig};
 
 use super::draw::SHORTEST;
 use super::plan::Plan;
@@ -27,8 +27,9 @@ impl Soft {
     ///
     /// # Errors
     /// The program is refused.
-    pub fn new(plan: &Plan, updates: &[Update]) -> Result<(Soft, Vec<bool>), TargetError> {
-        let config = SwitchConfig { priority_queues: 8, cpu_port: Some(CPU_PORT), ..SwitchConfig::default() };
+    pub fn new(plan: &Plan, updates: &[Update], engine: Engine) -> Result<(Soft, Vec<bool>), TargetError> {
+        let config =
+            SwitchConfig { priority_queues: 8, cpu_port: Some(CPU_PORT), engine, ..SwitchConfig::default() };
         let mut runtime = Runtime::with_pipeline(1, config, plan.program.pipeline())
             .map_err(|status| TargetError::switch("pipeline", &status.message))?;
         let outcomes =

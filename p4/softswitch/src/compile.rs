@@ -12,7 +12,8 @@ mod touched;
 
 use crate::num::size32;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value as Json;
 
@@ -23,7 +24,7 @@ use crate::json::Root;
 use crate::layout::{Layout, MAX_WIDTH, Slot};
 use crate::load_error::LoadError;
 use crate::program::{
-    CounterArray, END, HeaderShape, Kept, MeterArray, Program, RegisterArray, ShapeField, StackShape,
+    CounterArray, END, HeaderShape, Kept, MeterArray, Own, Program, RegisterArray, ShapeField, StackShape,
     Standard, of_fields,
 };
 
@@ -144,7 +145,11 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
             frame[h.base as usize] = 1;
         }
     }
+    let const_base = size32(frame.len());
     frame.extend_from_slice(&builder.consts);
+    let key_words = control.tables.iter().map(|t| t.words).max().unwrap_or(0);
+    let own = Own::new(size32(frame.len()), size32(key_words));
+    frame.resize(own.end as usize, 0);
     if frame.len() < crate::exec::SMALL {
         frame.resize(crate::exec::SMALL, 0);
     }
@@ -152,6 +157,8 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
         layout_data: layout.data_slots,
         param_base,
         frame,
+        const_base,
+        own,
         standard,
         ops: builder.ops,
         copies: builder.copies,
@@ -211,6 +218,8 @@ fn pass(root: &Root, layout: &Layout, temp_room: Slot) -> Result<(Program, Slot)
             .map(|m| Ok(ArrayInfo { name: m.name.clone(), size: cells(m.size, &m.name)?, width: 0 }))
             .collect::<Result<_, LoadError>>()?,
         meters: indirect_meters(root).map(meter_array).collect::<Result<_, LoadError>>()?,
+        native: OnceLock::new(),
+        native_begun: AtomicBool::new(false),
     };
     touched::note(&mut program);
     Ok((program, temps))

@@ -36,6 +36,19 @@ impl Default for PortConfig {
     }
 }
 
+/// What runs the program. Packets come out the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Engine {
+    /// The interpreter for the first 10,000 packets; then, where there can be any, native code as soon as a thread of its
+    /// own has made it, once for all switches that run the program. Packets wait for nothing.
+    #[default]
+    Automatic,
+    /// Native code from the first packet on, where there can be any: a switch is there when its program is compiled.
+    Native,
+    /// The interpreter always.
+    Interpreter,
+}
+
 /// What a switch is set up with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
@@ -58,6 +71,8 @@ pub struct SwitchConfig {
     pub digest_samples: usize,
     /// Ports that [`crate::Switch::set_port`] was not called for get this.
     pub default_port: PortConfig,
+    /// What runs the program.
+    pub engine: Engine,
 }
 
 impl Default for SwitchConfig {
@@ -71,6 +86,7 @@ impl Default for SwitchConfig {
             passes_per_call: 4096,
             digest_samples: 4096,
             default_port: PortConfig::default(),
+            engine: Engine::default(),
         }
     }
 }

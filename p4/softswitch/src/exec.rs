@@ -7,25 +7,28 @@ mod headers;
 mod octets;
 mod parse;
 mod pipeline;
+mod plain;
 mod wide;
 
 pub(crate) use deparse::{deparse, header_octets};
-pub(crate) use parse::parse;
+pub(crate) use parse::{MAX_STATES, parse};
 pub(crate) use pipeline::apply;
+pub(crate) use plain::SMALL;
 
 use crate::flight::Flight;
-use crate::layout::{Slot, mask};
-use crate::num::index;
+use crate::layout::mask;
+use crate::native::Native;
 use crate::ops::Op;
 use crate::program::{END, Program};
-use crate::state::{Register, State};
+use crate::state::State;
+use plain::{Frame, Stop, plain};
 
 fn signed(v: u64) -> i64 {
     v.cast_signed()
 }
 
 /// The largest value of `bits` signed bits.
-fn signed_max(bits: u32) -> u64 {
+pub(crate) fn signed_max(bits: u32) -> u64 {
     mask(bits.clamp(1, 64) as usize - 1)
 }
 
@@ -37,73 +40,52 @@ fn sign_extend(v: u64, bits: u32) -> u64 {
     (signed(v << up) >> up).cast_unsigned()
 }
 
-/// Words of the frame of a small program, as nearly all are: a size that is known needs no check at every word.
-pub(crate) const SMALL: usize = 1024;
-
-/// A packet's array as instructions see it.
-trait Frame {
-    fn of(words: &mut [u64]) -> Option<&mut Self>;
-    fn get(&self, slot: Slot) -> u64;
-    fn at(&mut self, slot: Slot) -> &mut u64;
-    fn words(&mut self) -> &mut [u64];
-}
-
-/// Of [`SMALL`] words. Slots are below that, so that cutting them changes nothing.
-impl Frame for [u64; SMALL] {
-    fn of(words: &mut [u64]) -> Option<&mut [u64; SMALL]> {
-        words.try_into().ok()
-    }
-
-    #[inline]
-    fn get(&self, slot: Slot) -> u64 {
-        self[slot as usize & (SMALL - 1)]
-    }
-
-    #[inline]
-    fn at(&mut self, slot: Slot) -> &mut u64 {
-        &mut self[slot as usize & (SMALL - 1)]
-    }
-
-    fn words(&mut self) -> &mut [u64] {
-        self
-    }
-}
-
-impl Frame for [u64] {
-    fn of(words: &mut [u64]) -> Option<&mut [u64]> {
-        Some(words)
-    }
-
-    #[inline]
-    fn get(&self, slot: Slot) -> u64 {
-        self[slot as usize]
-    }
-
-    #[inline]
-    fn at(&mut self, slot: Slot) -> &mut u64 {
-        &mut self[slot as usize]
-    }
-
-    fn words(&mut self) -> &mut [u64] {
-        self
-    }
-}
-
-/// Why plain instructions stopped.
-enum Stop {
-    /// At the instruction here, which needs more than the frame.
-    Effect(usize),
-    /// At a backward jump to here.
-    Back(usize),
-    Return,
-}
-
 /// Runs code from `pc` to its return. The time is in ns.
 pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, pc: u32, now_ns: u64) {
-    if flight.frame.len() == SMALL {
+    if let Some(native) = Native::of(program, state)
+        && let Some(entry) = native.entry(pc)
+    {
+        run_native(native, program, state, flight, entry, now_ns);
+    } else if flight.frame.len() == SMALL {
         run_on::<[u64; SMALL]>(program, state, flight, pc, now_ns);
     } else {
         run_on::<[u64]>(program, state, flight, pc, now_ns);
+    }
+}
+
+/// Where the code goes on after an instruction that needs more than the frame, and where after that one's action.
+struct Then {
+    pc: u32,
+    after: u32,
+}
+
+fn run_native(
+    native: &Native,
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    entry: u32,
+    now_ns: u64,
+) {
+    let mut entry = entry;
+    // Nothing follows a return.
+    flight.frame[program.own.after as usize] = 0;
+    loop {
+        let Some(at) = native.run(state, flight, entry) else { return };
+        // A table keeps `after` for the way past its action; everything else leaves it as it is.
+        let Some(then) = effect(program, state, flight, at, now_ns, true) else { return };
+        if then.after != END {
+            flight.frame[program.own.after as usize] = native.number(then.after);
+        }
+        if flight.exit {
+            // The action runs to its end, and nothing follows it.
+            flight.frame[program.own.after as usize] = 0;
+        }
+        match native.entry(then.pc) {
+            Some(next) => entry = next,
+            // There is code for everything that can follow; what ends the pipeline has none.
+            None => return,
+        }
     }
 }
 
@@ -119,220 +101,71 @@ fn run_on<F: Frame + ?Sized>(
     let mut after = END;
     loop {
         let Some(frame) = F::of(&mut flight.frame) else { return };
-        match plain(program, &mut state.registers, frame, pc, &mut after) {
+        let at = match plain(program, &mut state.registers, frame, pc, &mut after) {
             Stop::Return => return,
-            Stop::Back(to) => {
-                if !burn(flight) {
-                    return;
-                }
-                pc = to;
-            }
-            Stop::Effect(at) => {
-                pc = at + 1;
-                match program.ops[at] {
-                    Op::Extern { p } => {
-                        externs::run(program, state, flight, &program.externs[p as usize], now_ns);
-                        if flight.dead {
-                            return;
-                        }
-                    }
-                    Op::Table { t } => {
-                        let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns);
-                        if (to as usize) < pc && !burn(flight) {
-                            return;
-                        }
-                        pc = to as usize;
-                        if let Some(action) = action {
-                            after = to;
-                            pc = action as usize;
-                        }
-                    }
-                    Op::EndIfExit if flight.exit => return,
-                    _ => {}
-                }
-                if flight.exit {
-                    // The action runs to its end, and nothing follows it.
-                    after = END;
-                }
-            }
-        }
-    }
-}
-
-/// Runs instructions that touch nothing but the frame and small registers.
-#[allow(clippy::too_many_lines, reason = "one arm for each instruction; splitting hides the list")]
-#[inline]
-fn plain<F: Frame + ?Sized>(
-    program: &Program,
-    registers: &mut [Register],
-    fr: &mut F,
-    pc: usize,
-    after: &mut u32,
-) -> Stop {
-    let ops = &program.ops[..];
-    let mut pc = pc;
-    macro_rules! jump {
-        ($to:expr) => {
-            pc = $to as usize
+            Stop::Effect(at) => at,
         };
-    }
-    loop {
-        let Some(op) = ops.get(pc) else { return Stop::Return };
-        pc += 1;
-        match *op {
-            Op::Copy { d, a } => *fr.at(d) = fr.get(a),
-            Op::Copies { first, n } => {
-                for &(d, a) in &program.copies[first as usize..(first + n) as usize] {
-                    *fr.at(d) = fr.get(a);
-                }
-            }
-            Op::CopyN { d, a, n } => fr.words().copy_within(a as usize..(a + n) as usize, d as usize),
-            Op::Zero { d, n } => fr.words()[d as usize..(d + n) as usize].fill(0),
-            Op::Mask { d, a, bits } => *fr.at(d) = fr.get(a) & mask(bits as usize),
-            Op::Sext { d, a, bits } => *fr.at(d) = sign_extend(fr.get(a), bits),
-            Op::Add { d, a, b } => *fr.at(d) = fr.get(a).wrapping_add(fr.get(b)),
-            Op::Sub { d, a, b } => *fr.at(d) = fr.get(a).wrapping_sub(fr.get(b)),
-            Op::Mul { d, a, b } => *fr.at(d) = fr.get(a).wrapping_mul(fr.get(b)),
-            Op::And { d, a, b } => *fr.at(d) = fr.get(a) & fr.get(b),
-            Op::Or { d, a, b } => *fr.at(d) = fr.get(a) | fr.get(b),
-            Op::Xor { d, a, b } => *fr.at(d) = fr.get(a) ^ fr.get(b),
-            Op::Not { d, a } => *fr.at(d) = !fr.get(a),
-            Op::Shl { d, a, b } => {
-                let by = fr.get(b);
-                *fr.at(d) = if by < 64 { fr.get(a) << by } else { 0 };
-            }
-            Op::ShrU { d, a, b } => {
-                let by = fr.get(b);
-                *fr.at(d) = if by < 64 { fr.get(a) >> by } else { 0 };
-            }
-            Op::ShrS { d, a, b } => {
-                *fr.at(d) = (signed(fr.get(a)) >> fr.get(b).min(63)).cast_unsigned();
-            }
-            Op::Div { d, a, b } => *fr.at(d) = fr.get(a).checked_div(fr.get(b)).unwrap_or(0),
-            Op::Mod { d, a, b } => *fr.at(d) = fr.get(a).checked_rem(fr.get(b)).unwrap_or(0),
-            Op::Eq { d, a, b } => *fr.at(d) = u64::from(fr.get(a) == fr.get(b)),
-            Op::LtU { d, a, b } => *fr.at(d) = u64::from(fr.get(a) < fr.get(b)),
-            Op::LtS { d, a, b } => {
-                *fr.at(d) = u64::from(signed(fr.get(a)) < signed(fr.get(b)));
-            }
-            Op::LeU { d, a, b } => *fr.at(d) = u64::from(fr.get(a) <= fr.get(b)),
-            Op::LeS { d, a, b } => {
-                *fr.at(d) = u64::from(signed(fr.get(a)) <= signed(fr.get(b)));
-            }
-            Op::LogicalNot { d, a } => *fr.at(d) = u64::from(fr.get(a) == 0),
-            Op::ToBool { d, a } => *fr.at(d) = u64::from(fr.get(a) != 0),
-            Op::UsatU { d, a, bits } => *fr.at(d) = fr.get(a).min(mask(bits as usize)),
-            Op::UsatS { d, a, bits } => {
-                *fr.at(d) = signed(fr.get(a)).max(0).cast_unsigned().min(mask(bits as usize));
-            }
-            Op::SatU { d, a, bits } => *fr.at(d) = fr.get(a).min(signed_max(bits)),
-            Op::SatS { d, a, bits } => {
-                let max = signed(signed_max(bits));
-                *fr.at(d) = signed(fr.get(a)).clamp(-max - 1, max).cast_unsigned();
-            }
-            Op::LoadIndexed { d, i, t } => {
-                let t = program.indexed[t as usize];
-                let (i, d) = (fr.get(i), d as usize);
-                if i < u64::from(t.count) {
-                    let from = t.base as usize + index(i) * t.stride as usize;
-                    fr.words().copy_within(from..from + t.limbs as usize, d);
-                } else {
-                    fr.words()[d..d + t.limbs as usize].fill(0);
-                }
-            }
-            Op::StoreIndexed { a, i, t } => {
-                let t = program.indexed[t as usize];
-                let (i, a) = (fr.get(i), a as usize);
-                if i < u64::from(t.count) {
-                    let to = t.base as usize + index(i) * t.stride as usize;
-                    fr.words().copy_within(a..a + t.limbs as usize, to);
-                }
-            }
-            Op::Wide { d, w } => wide::store(&program.wide[w as usize], fr.words(), d as usize),
-            Op::AddI { d, a, imm } => *fr.at(d) = fr.get(a).wrapping_add(u64::from(imm)),
-            Op::AndI { d, a, imm } => *fr.at(d) = fr.get(a) & u64::from(imm),
-            Op::ShlI { d, a, imm } => *fr.at(d) = fr.get(a) << (imm & 63),
-            Op::ShrI { d, a, imm } => *fr.at(d) = fr.get(a) >> (imm & 63),
-            Op::EqN { d, a, b, n } => {
-                let (a, b, n) = (a as usize, b as usize, usize::from(n));
-                let words = fr.words();
-                words[d as usize] = u64::from(words[a..a + n] == words[b..b + n]);
-            }
-            Op::Jump { to } => jump!(to),
-            Op::Back { to } => return Stop::Back(to as usize),
-            Op::JumpZero { a, to } => {
-                if fr.get(a) == 0 {
-                    jump!(to);
-                }
-            }
-            Op::JumpNonZero { a, to } => {
-                if fr.get(a) != 0 {
-                    jump!(to);
-                }
-            }
-            Op::JumpEq { a, b, to } => {
-                if fr.get(a) == fr.get(b) {
-                    jump!(to);
-                }
-            }
-            Op::JumpNe { a, b, to } => {
-                if fr.get(a) != fr.get(b) {
-                    jump!(to);
-                }
-            }
-            Op::JumpEqI { a, imm, to } => {
-                if fr.get(a) == u64::from(imm) {
-                    jump!(to);
-                }
-            }
-            Op::JumpNeI { a, imm, to } => {
-                if fr.get(a) != u64::from(imm) {
-                    jump!(to);
-                }
-            }
-            Op::JumpLtU { a, b, to } => {
-                if fr.get(a) < fr.get(b) {
-                    jump!(to);
-                }
-            }
-            Op::JumpLeU { a, b, to } => {
-                if fr.get(a) <= fr.get(b) {
-                    jump!(to);
-                }
-            }
-            Op::RegisterRead { d, i, r } => {
-                if let Some(&cell) = registers[r as usize].cells.get(fr.get(i)) {
-                    *fr.at(d) = cell;
-                }
-            }
-            Op::RegisterWrite { a, i, r } => {
-                if let Some(cell) = registers[r as usize].cells.get_mut(fr.get(i)) {
-                    *cell = fr.get(a);
-                }
-            }
-            Op::AddCut { d, a, b, bits } => *fr.at(d) = cut(fr.get(a).wrapping_add(fr.get(b)), bits),
-            Op::SubCut { d, a, b, bits } => *fr.at(d) = cut(fr.get(a).wrapping_sub(fr.get(b)), bits),
-            Op::AddICut { d, a, imm, bits } => {
-                *fr.at(d) = cut(fr.get(a).wrapping_add(u64::from(imm)), bits);
-            }
-            Op::ShlOr { d, a, b, by } => *fr.at(d) = (fr.get(a) << (by & 63)) | fr.get(b),
-            Op::Bits { d, a, by, bits } => *fr.at(d) = cut(fr.get(a) >> (by & 63), bits),
-            Op::Return if *after != END => {
-                jump!(*after);
-                *after = END;
-            }
-            Op::Return => return Stop::Return,
-            Op::Extern { .. } | Op::Table { .. } | Op::EndIfExit => {
-                return Stop::Effect(pc - 1);
-            }
+        let Some(then) = effect(program, state, flight, at, now_ns, false) else { return };
+        pc = then.pc as usize;
+        if then.after != END {
+            after = then.after;
+        }
+        if flight.exit {
+            after = END;
         }
     }
 }
 
-/// The low `bits` bits, 1 to 64.
+/// Executes one instruction that needs more than the frame, or that native code leaves to others; `None` ends the run.
+/// `keyed`: a table's key is already packed.
 #[inline]
-fn cut(word: u64, bits: u8) -> u64 {
-    word & (u64::MAX >> ((64 - bits) & 63))
+fn effect(
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    at: usize,
+    now_ns: u64,
+    keyed: bool,
+) -> Option<Then> {
+    let next = crate::num::size32(at) + 1;
+    let then = Then { pc: next, after: END };
+    match *program.ops.get(at)? {
+        Op::Table { t } => {
+            let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns, keyed);
+            if to < next && !burn(flight) {
+                return None;
+            }
+            return Some(match action {
+                Some(action) => Then { pc: action, after: to },
+                None => Then { pc: to, after: END },
+            });
+        }
+        Op::Extern { p } => {
+            externs::run(program, state, flight, &program.externs[p as usize], now_ns);
+            if flight.dead {
+                return None;
+            }
+        }
+        Op::Back { to } => {
+            return burn(flight).then_some(Then { pc: to, after: END });
+        }
+        Op::EndIfExit if flight.exit => return None,
+        Op::Wide { d, w } => wide::store(&program.wide[w as usize], &mut flight.frame, d as usize),
+        Op::CopyN { d, a, n } => {
+            flight.frame.copy_within(a as usize..(a + n) as usize, d as usize);
+        }
+        Op::Zero { d, n } => flight.frame[d as usize..(d + n) as usize].fill(0),
+        Op::RegisterRead { d, i, r } => {
+            if let Some(cell) = state.registers.get(r, flight.frame[i as usize]) {
+                flight.frame[d as usize] = cell;
+            }
+        }
+        Op::RegisterWrite { a, i, r } => {
+            state.registers.set(r, flight.frame[i as usize], flight.frame[a as usize]);
+        }
+        _ => {}
+    }
+    Some(then)
 }
 
 /// Pays for a backward jump; a program that can't pay any more has run away.

@@ -16,11 +16,9 @@ pub(crate) struct Flight {
     pub packet: Packet,
     /// Octets of it that the parser took.
     pub parsed: usize,
-    /// The headers that the parser extracted, and their first octets.
-    pub extracted: Vec<(u32, u32)>,
-    /// The last one's place among those that leave.
+    /// The place of the header that was extracted last among those that leave.
     pub last_emitted: u32,
-    /// Whether they are still the ones to leave, octet for octet where they came.
+    /// Whether the headers that were extracted are still the ones to leave, octet for octet where they came.
     pub in_place: bool,
     /// The port it first came in by.
     pub ingress_port: u16,
@@ -58,7 +56,6 @@ impl Flight {
             frame: program.frame.clone(),
             packet: Packet::default(),
             parsed: 0,
-            extracted: Vec::new(),
             last_emitted: 0,
             in_place: false,
             ingress_port: 0,

@@ -6,11 +6,14 @@ mod parser;
 mod shapes;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use crate::control::{ActionInfo, ArrayInfo, ProfileInfo, TableInfo, ValueSetInfo};
 use crate::layout::Slot;
 pub use crate::load_error::LoadError;
+use crate::native::Native;
 use crate::ops::{Extern, Indexed, Op, WideOp};
 pub(crate) use chunks::{Chunk, Patch, Piece, chunks, of_fields, patches, some_of};
 pub(crate) use parser::{
@@ -18,7 +21,7 @@ pub(crate) use parser::{
 };
 pub(crate) use shapes::{
     Calculation, Checksum, Control, CounterArray, DirectMeter, FieldCopy, HeaderShape, Input, Kept, KeyField,
-    KeyWord, MeterArray, Next, RegisterArray, ShapeField, StackShape, Standard, SumGroup, SumPiece,
+    KeyWord, MeterArray, Next, Own, RegisterArray, ShapeField, StackShape, Standard, SumGroup, SumPiece,
     TableShape,
 };
 
@@ -30,8 +33,10 @@ pub(crate) const END: u32 = u32::MAX;
 pub struct Program {
     pub(crate) layout_data: usize,
     pub(crate) param_base: Slot,
-    /// A packet's array as it starts: data, parameters, temporaries, constants.
+    /// A packet's array as it starts: data, parameters, temporaries, constants, the switch's own.
     pub(crate) frame: Vec<u64>,
+    pub(crate) const_base: Slot,
+    pub(crate) own: Own,
     pub(crate) standard: Standard,
     pub(crate) ops: Vec<Op>,
     /// Destinations and sources of [`Op::Copies`].
@@ -70,6 +75,10 @@ pub struct Program {
     pub(crate) meters: Vec<MeterArray>,
     pub(crate) meter_infos: Vec<ArrayInfo>,
     pub(crate) value_set_infos: Vec<ValueSetInfo>,
+    /// Compiled when it is first wanted; `None` where there can't be any.
+    pub(crate) native: OnceLock<Option<Native>>,
+    /// Whether somebody is compiling it in a thread of its own, or has.
+    pub(crate) native_begun: AtomicBool,
 }
 
 /// A digest's name and fields.
@@ -88,6 +97,26 @@ impl Program {
     /// Not JSON, not such a JSON, or something in it isn't supported: see [`LoadError`].
     pub fn from_json(json: &[u8]) -> Result<Arc<Program>, LoadError> {
         crate::compile::compile(json)
+    }
+
+    /// Compiles the program to native code, once for all switches that run it; false where there can't be any.
+    pub(crate) fn make_native(&self) -> bool {
+        let compile = || {
+            // A compiler that panics, where memory may not be made executable for example, leaves nothing behind.
+            let made = std::panic::catch_unwind(AssertUnwindSafe(|| Native::compile(self)));
+            made.ok().and_then(Result::ok)
+        };
+        self.native.get_or_init(compile).is_some()
+    }
+
+    /// Compiles the program to native code in a thread of its own, unless that has begun; packets go on meanwhile.
+    pub(crate) fn begin_native(self: &Arc<Program>) {
+        if !self.native_begun.swap(true, Ordering::Relaxed) {
+            let program = Arc::clone(self);
+            let compiler = std::thread::Builder::new().name("p4 compiler".to_owned());
+            // Where there can be no thread, the interpreter goes on.
+            let _ = compiler.spawn(move || program.make_native());
+        }
     }
 
     /// Tables by index.

@@ -8,17 +8,9 @@ use crate::meter::Meter;
 use crate::paged::Paged;
 use crate::profile::Profile;
 use crate::program::Program;
+use crate::registers::Registers;
 use crate::switch::DigestSample;
 use crate::table::Table;
-
-/// A register array; cells of more than 64 bits take several words side by side.
-#[derive(Clone, Debug)]
-pub(crate) struct Register {
-    pub cells: Paged<u64>,
-    pub size: usize,
-    pub width: usize,
-    pub limbs: usize,
-}
 
 /// A component of a value set's member: a masked value or a range of its words.
 #[derive(Clone, Debug)]
@@ -41,7 +33,7 @@ pub(crate) struct State {
     pub profiles: Vec<Profile>,
     pub counters: Vec<Paged<CounterValue>>,
     pub meters: Vec<Paged<Option<Box<Meter>>>>,
-    pub registers: Vec<Register>,
+    pub registers: Registers,
     pub value_sets: Vec<SetState>,
     pub digests: VecDeque<DigestSample>,
     pub stats: SwitchStats,
@@ -50,8 +42,9 @@ pub(crate) struct State {
     pub drop_port: u64,
     /// Scratch space, so that no packet allocates.
     pub octets: Vec<u8>,
-    pub key: Vec<u64>,
     pub masked: Vec<u64>,
+    /// Whether packets go through the program's native code.
+    pub native: bool,
 }
 
 impl State {
@@ -61,22 +54,15 @@ impl State {
             profiles: program.control.profile_infos.iter().map(|_| Profile::default()).collect(),
             counters: program.counters.iter().map(|c| Paged::new(c.size)).collect(),
             meters: program.meters.iter().map(|m| Paged::new(m.size)).collect(),
-            registers: program
-                .registers
-                .iter()
-                .map(|r| {
-                    let limbs = r.width.div_ceil(64);
-                    Register { cells: Paged::new(r.size * limbs), size: r.size, width: r.width, limbs }
-                })
-                .collect(),
+            registers: Registers::new(&program.registers),
             value_sets: program.parser.value_sets.iter().map(|_| SetState::default()).collect(),
             digests: VecDeque::new(),
             stats: SwitchStats::default(),
             random: seed,
             drop_port,
             octets: Vec::new(),
-            key: Vec::new(),
             masked: Vec::new(),
+            native: false,
         }
     }
 

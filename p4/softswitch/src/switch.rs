@@ -18,7 +18,7 @@ use crate::layout::Intrinsic;
 use crate::program::Program;
 use crate::state::State;
 use crate::tm::TrafficManager;
-use crate::{Packet, PortConfig, QueueStats, SwitchConfig, SwitchStats, Value};
+use crate::{Engine, Packet, PortConfig, QueueStats, SwitchConfig, SwitchStats, Value};
 
 /// `instance_type` as `simple_switch` numbers it.
 mod instance {
@@ -74,7 +74,12 @@ pub struct Switch {
     saved: Vec<u64>,
     /// The latest time the caller gave.
     pub(crate) now_ns: u64,
+    /// Packets until the program's native code is wanted; `None`: never, or it is there.
+    until_native: Option<u32>,
 }
+
+/// Packets that go through the interpreter before a program is compiled: those of short runs.
+const INTERPRETED: u32 = 10_000;
 
 /// Flights and heads kept for reuse.
 const POOL: usize = 256;
@@ -103,9 +108,13 @@ impl Switch {
             heads: Vec::new(),
             saved: Vec::new(),
             now_ns: 0,
+            until_native: (config.engine == Engine::Automatic).then_some(INTERPRETED),
             config,
             program,
         };
+        if switch.config.engine == Engine::Native {
+            switch.state.native = switch.program.make_native();
+        }
         switch.install_const_entries();
         switch
     }
@@ -119,6 +128,24 @@ impl Switch {
                 let _ = self.insert_entry(TableId(t), entry.clone(), true);
             }
         }
+    }
+
+    /// Counts a packet; after some of them the program is compiled.
+    fn count_to_native(&mut self) {
+        match &mut self.until_native {
+            None => {}
+            Some(0) => {
+                self.until_native = None;
+                self.state.native = true;
+                self.program.begin_native();
+            }
+            Some(n) => *n -= 1,
+        }
+    }
+
+    /// Whether packets go through native code now.
+    pub fn is_native(&self) -> bool {
+        self.state.native && self.program.native.get().is_some_and(Option::is_some)
     }
 
     /// The program.
@@ -145,6 +172,7 @@ impl Switch {
     pub fn ingress(&mut self, port: u16, packet: Packet, now_ns: u64) {
         self.now_ns = self.now_ns.max(now_ns);
         self.state.stats.received += 1;
+        self.count_to_native();
         let octets = packet.len();
         let mut f = self.take_flight();
         self.put_head(std::mem::replace(&mut f.packet, packet).into_head());

@@ -15,7 +15,9 @@ use crn::{Crn, packet, pass};
 use program::{Build, number, primitive};
 use serde_json::json;
 use softswitch::control::{CloneSession, Replica};
-use softswitch::{Packet, Switch};
+use softswitch::{Engine, Packet, Switch};
+
+const ENGINE: Engine = Engine::Native;
 
 /// Packets until all buffers have their sizes.
 const WARM_UP: u64 = 2000;
@@ -41,12 +43,16 @@ fn forwards_without_allocation(mut switch: Switch) {
 
 #[test]
 fn the_projects_program_as_a_plain_router() {
-    forwards_without_allocation(Crn::load().unwrap().router().unwrap());
+    for engine in [Engine::Interpreter, Engine::Native] {
+        forwards_without_allocation(Crn::load(engine).unwrap().router().unwrap());
+    }
 }
 
 #[test]
 fn the_projects_program_with_its_normal_entries() {
-    forwards_without_allocation(Crn::load().unwrap().normal().unwrap());
+    for engine in [Engine::Interpreter, Engine::Native] {
+        forwards_without_allocation(Crn::load(engine).unwrap().normal().unwrap());
+    }
 }
 
 /// As a report is made: a clone behind the queue, which goes through ingress again.

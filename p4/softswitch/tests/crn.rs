@@ -1,16 +1,26 @@
 //! This project's own program: it loads, and its packet tests pass.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail the test, as tests do")]
 
 use std::path::Path;
 
-use softswitch::Program;
 use softswitch::stf::{Options, run};
+use softswitch::{Engine, Program};
 
 #[test]
 fn the_projects_program_passes_its_packet_tests() {
+    passes_its_packet_tests(Engine::Interpreter);
+}
+
+#[test]
+fn the_projects_program_passes_its_packet_tests_as_native_code() {
+    passes_its_packet_tests(Engine::Native);
+}
+
+fn passes_its_packet_tests(engine: Engine) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bmv2");
     let json = std::fs::read(folder.join("build/crn.json")).unwrap();
     let program = Program::from_json(&json).unwrap();
-    let options = Options { priority_queues: 8, ..Options::default() };
+    let options = Options { priority_queues: 8, engine, ..Options::default() };
     let mut failures = Vec::new();
     let mut tests = 0;
     for entry in std::fs::read_dir(folder.join("tests")).unwrap() {

@@ -8,6 +8,7 @@ use controller::topology::{Fraction, Time};
 use miette::{Result, miette};
 use softswitch::{PortConfig, QueueRate, SwitchConfig};
 
+use super::engine::EngineName;
 use super::wire::Wire;
 
 /// Ports of v1model have 9 bits.
@@ -83,6 +84,9 @@ pub struct Args {
     /// Likewise: this part of what leaves by it is lost, as in `0.1%`; which, is the same in each run
     #[arg(long, value_name = "[PORT=]PART")]
     pub loss_out: Vec<OfPort<Lost>>,
+    /// What runs the program; packets come out the same
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Automatic)]
+    pub engine: EngineName,
     /// Write what passes each interface to `IFACE_in.pcap` and `IFACE_out.pcap` in this folder
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     pub pcap: Option<PathBuf>,
@@ -332,6 +336,7 @@ impl Args {
             drop_port: self.drop_port,
             cpu_port: self.cpu_port,
             default_port: self.port(None),
+            engine: self.engine.into(),
             ..SwitchConfig::default()
         }
     }

@@ -3,6 +3,7 @@
 //! Packets have a thread of their own; P4Runtime is served beside it. They share the switch by turns.
 
 mod args;
+mod engine;
 mod files;
 mod links;
 mod plane;

@@ -4,25 +4,27 @@ use std::path::Path;
 use std::sync::Arc;
 
 use softswitch::control::{ActionCall, EntryAction, KeyMatch, NewEntry, ProfileMember, TableId};
-use softswitch::{Packet, Program, Switch, SwitchConfig, Value};
+use softswitch::{Engine, Packet, Program, Switch, SwitchConfig, Value};
 
 type Fault = Box<dyn std::error::Error>;
 
 /// The compiled program.
 pub struct Crn {
     program: Arc<Program>,
+    engine: Engine,
 }
 
 impl Crn {
-    /// Loads it from this work tree.
-    pub fn load() -> Result<Crn, Fault> {
+    /// Loads it from this work tree, for switches with this engine.
+    pub fn load(engine: Engine) -> Result<Crn, Fault> {
         let json = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bmv2/build/crn.json");
-        Ok(Crn { program: Program::from_json(&std::fs::read(json)?)? })
+        Ok(Crn { program: Program::from_json(&std::fs::read(json)?)?, engine })
     }
 
     /// A switch with routes for 10.0.0.1 to 10.0.0.4 at ports 1 to 4, and nothing else.
     pub fn router(&self) -> Result<Switch, Fault> {
-        let mut switch = Switch::new(Arc::clone(&self.program), SwitchConfig::default());
+        let config = SwitchConfig { engine: self.engine, ..SwitchConfig::default() };
+        let mut switch = Switch::new(Arc::clone(&self.program), config);
         let table = switch.program().table("ipv4_route")?;
         let profile = switch.program().profile("ecmp")?;
         for port in 1..=4u32 {

@@ -1,7 +1,7 @@
 //! Tables of 100 and of 100,000 entries: what the rest of the switch costs is in both, and measured by itself.
 
 use softswitch::control::{ActionCall, EntryAction, KeyMatch, NewEntry, TableId};
-use softswitch::{Switch, Value};
+use softswitch::{Engine, Switch, Value};
 
 use super::{Fault, measure};
 
@@ -15,6 +15,8 @@ use super::{Fault, measure};
 mod program;
 
 use program::{Build, table};
+
+const ENGINE: Engine = Engine::Native;
 
 /// Distinct masks of the ternary table.
 const MASKS: u32 = 16;

@@ -3,14 +3,15 @@
 //! The project's program with a plain router's entries and with its normal ones, packets of 64 and 1,500 octets; look-ups
 //! in tables that grow; hundreds of switches in one process. Time is what this thread had a processor for, so that other
 //! work on the machine counts little. `ROUNDS` in the environment sets the packets of each
-//! measurement; the argument `profile` leaves only the 64-octet packets with normal entries, for a profiler.
+//! measurement; the argument `profile` leaves only the 64-octet packets with normal entries, for a profiler, through native
+//! code or, with `interpreter` behind it, without.
 
 mod crn;
 mod lookups;
 mod many;
 
 use crn::{Crn, packet, pass};
-use softswitch::Switch;
+use softswitch::{Engine, Switch};
 
 type Fault = Box<dyn std::error::Error>;
 
@@ -43,18 +44,29 @@ fn measure(switch: &mut Switch, packets: &[Vec<u8>]) -> Result<f64, Fault> {
 }
 
 fn main() -> Result<(), Fault> {
-    if std::env::args().nth(1).as_deref() == Some("profile") {
-        let mut switch = Crn::load()?.normal()?;
+    let argument = |n: usize| std::env::args().nth(n);
+    if argument(1).as_deref() == Some("profile") {
+        let interpreted = argument(2).as_deref() == Some("interpreter");
+        let engine = if interpreted { Engine::Interpreter } else { Engine::Native };
+        let mut switch = Crn::load(engine)?.normal()?;
         println!("normal entries: {:.2} Mpps", measure(&mut switch, &[packet(64)?])?);
         return Ok(());
     }
-    let crn = Crn::load()?;
     println!("crn.json, Mpps");
-    for octets in [64, 1500] {
-        let packets = [packet(octets)?];
-        println!("  plain router, {octets} octets: {:.2}", measure(&mut crn.router()?, &packets)?);
-        println!("  normal entries, {octets} octets: {:.2}", measure(&mut crn.normal()?, &packets)?);
+    for engine in [Engine::Interpreter, Engine::Native] {
+        let crn = Crn::load(engine)?;
+        for octets in [64, 1500] {
+            let packets = [packet(octets)?];
+            println!(
+                "  {engine:?}, plain router, {octets} octets: {:.2}",
+                measure(&mut crn.router()?, &packets)?
+            );
+            println!(
+                "  {engine:?}, normal entries, {octets} octets: {:.2}",
+                measure(&mut crn.normal()?, &packets)?
+            );
+        }
     }
     lookups::bench()?;
-    many::bench(&crn)
+    many::bench(&Crn::load(Engine::Native)?)
 }

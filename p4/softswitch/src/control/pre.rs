@@ -89,7 +89,9 @@ impl Switch {
     /// Puts every table, profile, counter, meter, register, value set, clone session and multicast group back to what
     /// the program starts with, empties the queues and starts all statistics again. Ports keep their configuration.
     pub fn reset(&mut self) {
+        let native = self.state.native;
         self.state = State::new(&self.program, self.config.seed, u64::from(self.config.drop_port));
+        self.state.native = native;
         self.sessions.clear();
         self.groups.clear();
         self.clear_queues();

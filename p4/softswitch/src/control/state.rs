@@ -83,13 +83,12 @@ impl Switch {
     /// Unknown register, or an index beyond it.
     pub fn register(&self, register: RegisterId, index: u64) -> Result<Value, ControlError> {
         let info = known(self.program.registers(), "register", register.0)?;
-        let array = &self.state.registers[register.0];
-        if index >= array.size as u64 {
+        let registers = &self.state.registers;
+        if !registers.has(register.0, index) {
             return Err(beyond(info, index));
         }
-        let first = index * array.limbs as u64;
-        let words: Vec<u64> =
-            (0..array.limbs as u64).map(|i| array.cells.get(first + i).copied().unwrap_or(0)).collect();
+        let limbs = 0..registers.limbs(register.0);
+        let words: Vec<u64> = limbs.map(|i| registers.limb(register.0, index, i)).collect();
         Ok(Value::from_limbs(&words))
     }
 
@@ -104,22 +103,16 @@ impl Switch {
         value: &Value,
     ) -> Result<(), ControlError> {
         let info = known(self.program.registers(), "register", register.0)?;
-        let array = &mut self.state.registers[register.0];
-        if index >= array.size as u64 {
+        let registers = &mut self.state.registers;
+        if !registers.has(register.0, index) {
             return Err(beyond(info, index));
         }
-        if value.bits() > array.width {
-            return Err(ControlError::TooWide {
-                what: info.name.clone(),
-                width: array.width,
-                value: value.clone(),
-            });
+        let width = registers.width(register.0);
+        if value.bits() > width {
+            return Err(ControlError::TooWide { what: info.name.clone(), width, value: value.clone() });
         }
-        let first = index * array.limbs as u64;
-        for (i, word) in value.to_limbs(array.limbs).into_iter().enumerate() {
-            if let Some(cell) = array.cells.get_mut(first + i as u64) {
-                *cell = word;
-            }
+        for (i, word) in value.to_limbs(registers.limbs(register.0)).into_iter().enumerate() {
+            registers.set_limb(register.0, index, i, word);
         }
         Ok(())
     }
@@ -130,7 +123,7 @@ impl Switch {
     /// Unknown register.
     pub fn reset_register(&mut self, register: RegisterId) -> Result<(), ControlError> {
         known(self.program.registers(), "register", register.0)?;
-        self.state.registers[register.0].cells.clear();
+        self.state.registers.clear(register.0);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use super::octets::{self, SLACK};
 use super::{hash_input, headers};
 use crate::bits::Writer;
 use crate::flight::Flight;
+use crate::native::Native;
 use crate::num::index;
 use crate::program::Program;
 use crate::state::State;
@@ -38,10 +39,8 @@ pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight,
         super::run(program, state, flight, code, now_ns);
     }
     if in_place(program, flight) {
-        for &(h, start) in &flight.extracted {
-            if let Some(kept) = &program.headers[h as usize].kept {
-                octets::patch(&kept.written, &flight.frame, &mut flight.packet.head, start as usize);
-            }
+        if !Native::of(program, state).is_some_and(|native| native.patch(state, flight)) {
+            patch(program, flight);
         }
         flight.parsed = 0;
         return;
@@ -76,6 +75,16 @@ pub(crate) fn deparse(program: &Program, state: &mut State, flight: &mut Flight,
     let new = state.octets.get(..at).unwrap_or(&[]);
     replace_front(&mut flight.packet.head, flight.parsed, new);
     flight.parsed = 0;
+}
+
+/// Puts the fields that may have changed over the octets of the valid headers, which are where they came.
+fn patch(program: &Program, flight: &mut Flight) {
+    for h in valid(program, &flight.frame) {
+        let shape = &program.headers[h];
+        if let (Some(kept), Some(start)) = (&shape.kept, flight.frame[shape.origin as usize].checked_sub(1)) {
+            octets::patch(&kept.written, &flight.frame, &mut flight.packet.head, index(start));
+        }
+    }
 }
 
 /// Replaces the first `old` octets.

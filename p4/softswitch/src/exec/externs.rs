@@ -112,33 +112,21 @@ pub(crate) fn run(program: &Program, state: &mut State, flight: &mut Flight, ext
             frame[*d as usize] = colour;
         }
         Extern::RegisterRead { d, limbs, bits, signed, register, index } => {
-            let array = &state.registers[*register];
             let index = frame[*index as usize];
-            if index >= array.size as u64 {
+            if !state.registers.has(*register, index) {
                 return;
             }
             for i in 0..*limbs {
-                let word = if i < array.limbs {
-                    array.cells.get(index * array.limbs as u64 + i as u64).copied().unwrap_or(0)
-                } else {
-                    0
-                };
-                frame[*d as usize + i] = word & mask(bits - i * 64);
+                frame[*d as usize + i] = state.registers.limb(*register, index, i) & mask(bits - i * 64);
             }
             if *signed && *limbs == 1 {
                 frame[*d as usize] = sign_extend(frame[*d as usize], size32(*bits));
             }
         }
         Extern::RegisterWrite { a, register, index } => {
-            let array = &mut state.registers[*register];
             let index = frame[*index as usize];
-            if index >= array.size as u64 {
-                return;
-            }
-            for i in 0..array.limbs {
-                if let Some(cell) = array.cells.get_mut(index * array.limbs as u64 + i as u64) {
-                    *cell = frame[*a as usize + i];
-                }
+            for i in 0..state.registers.limbs(*register) {
+                state.registers.set_limb(*register, index, i, frame[*a as usize + i]);
             }
         }
         Extern::Verify(c) => hash_input::verify(program, state, flight, *c),

@@ -77,7 +77,8 @@ pub(crate) fn compute(program: &Program, state: &mut State, flight: &Flight, c: 
 pub(super) fn verify(program: &Program, state: &mut State, flight: &mut Flight, checksum: usize) {
     let c = &program.checksums[checksum];
     let computed = compute(program, state, flight, &program.calculations[c.calculation]);
-    flight.checksum_error |= computed != flight.frame[c.slot as usize];
+    let wrong = u64::from(computed != flight.frame[c.slot as usize]);
+    flight.frame[program.own.checksum_error as usize] |= wrong;
 }
 
 /// Sets one checksum.

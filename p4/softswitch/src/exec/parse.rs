@@ -3,12 +3,13 @@
 use super::{headers, octets};
 use crate::bits;
 use crate::flight::Flight;
-use crate::num::{index, low32, size32};
+use crate::native::Native;
+use crate::num::{index, low32};
 use crate::program::{Case, Extract, HeaderShape, KeyPart, Lookahead, Program, Step};
 use crate::state::{SetPart, SetState, State};
 
 /// States one packet may pass: more than octets it can have, so that a loop without progress ends.
-const MAX_STATES: u32 = 1 << 17;
+pub(crate) const MAX_STATES: u32 = 1 << 17;
 
 /// Where the parser stopped.
 type Outcome = Result<(), u32>;
@@ -16,7 +17,6 @@ type Outcome = Result<(), u32>;
 /// Parses the packet from its first octet. An error ends the parser, not the packet.
 pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) {
     flight.parsed = 0;
-    flight.extracted.clear();
     flight.last_emitted = 0;
     flight.in_place = true;
     flight.parser_error = program.parser.errors.no_error;
@@ -24,57 +24,110 @@ pub(crate) fn parse(program: &Program, state: &mut State, flight: &mut Flight, n
         flight.parser_error = code;
         state.stats.parser_errors += 1;
     }
-    flight.checksum_error = false;
+    flight.frame[program.own.checksum_error as usize] = 0;
     if let Some(code) = program.verify_code {
         super::run(program, state, flight, code, now_ns);
     }
+    flight.checksum_error = flight.frame[program.own.checksum_error as usize] != 0;
 }
 
 fn states(program: &Program, state: &mut State, flight: &mut Flight, now_ns: u64) -> Outcome {
-    let mut next = program.parser.start;
+    let Some(start) = program.parser.start else { return Ok(()) };
+    if let Some(native) = Native::of(program, state) {
+        return native_states(native, program, state, flight, start, now_ns);
+    }
+    let mut next = Some(start);
     let mut count = 0;
     while let Some(at) = next {
         count += 1;
         if count > MAX_STATES {
             return Err(program.parser.errors.parser_timeout);
         }
-        let here = &program.parser.states[at];
-        for step in &here.steps {
-            run_step(program, state, flight, step, now_ns)?;
-        }
-        next = here.default;
-        if here.cases.is_empty() {
-            continue;
-        }
-        for look in &here.lookaheads {
-            read_ahead(flight, look);
-        }
-        if let Some(code) = here.key_code {
-            super::run(program, state, flight, code, now_ns);
-        }
-        if let Some(select) = &here.select {
-            let part = |&(slot, mask, place): &(u32, u64, u32)| (flight.frame[slot as usize] & mask) << place;
-            let key = select.parts.iter().fold(0, |key, p| key | part(p));
-            if let Some((_, _, to)) = select.cases.iter().find(|(value, mask, _)| key & mask == *value) {
-                next = *to;
-            }
-            continue;
-        }
-        for case in &here.cases {
-            let (hit, to) = match case {
-                Case::Value { value, mask, next } => (matches(&here.parts, &flight.frame, value, mask), next),
-                Case::Set { set, mask, next } => {
-                    let set = &state.value_sets[*set];
-                    (in_set(&here.parts, &flight.frame, set, mask.as_deref()), next)
-                }
-            };
-            if hit {
-                next = *to;
-                break;
-            }
-        }
+        next = finish_state(program, state, flight, (at, 0), now_ns)?;
     }
     Ok(())
+}
+
+/// The same through native code, which keeps where it is in the frame and leaves single steps undone.
+fn native_states(
+    native: &Native,
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    start: usize,
+    now_ns: u64,
+) -> Outcome {
+    let own = program.own;
+    let show = |flight: &mut Flight| {
+        let words = &mut flight.frame;
+        words[own.parsed as usize] = flight.parsed as u64;
+        words[own.in_place as usize] = u64::from(flight.in_place);
+        words[own.last_emitted as usize] = flight.last_emitted.into();
+    };
+    let take = |flight: &mut Flight| {
+        let words = &flight.frame;
+        flight.parsed = index(words[own.parsed as usize]);
+        flight.in_place = words[own.in_place as usize] != 0;
+        flight.last_emitted = low32(words[own.last_emitted as usize]);
+    };
+    flight.frame[own.states as usize] = 0;
+    show(flight);
+    let mut at = start;
+    loop {
+        let left = native.parse(state, flight, at);
+        take(flight);
+        let Some(rest) = left else { return Ok(()) };
+        if flight.frame[own.states as usize] > MAX_STATES.into() {
+            return Err(program.parser.errors.parser_timeout);
+        }
+        match finish_state(program, state, flight, rest, now_ns)? {
+            Some(next) => at = next,
+            None => return Ok(()),
+        }
+        show(flight);
+    }
+}
+
+/// Goes through a state from one of its steps on; gives the state that follows.
+fn finish_state(
+    program: &Program,
+    state: &mut State,
+    flight: &mut Flight,
+    (at, done): (usize, usize),
+    now_ns: u64,
+) -> Result<Option<usize>, u32> {
+    let here = &program.parser.states[at];
+    for step in &here.steps[done..] {
+        run_step(program, state, flight, step, now_ns)?;
+    }
+    if here.cases.is_empty() {
+        return Ok(here.default);
+    }
+    for look in &here.lookaheads {
+        read_ahead(flight, look);
+    }
+    if let Some(code) = here.key_code {
+        super::run(program, state, flight, code, now_ns);
+    }
+    if let Some(select) = &here.select {
+        let part = |&(slot, mask, place): &(u32, u64, u32)| (flight.frame[slot as usize] & mask) << place;
+        let key = select.parts.iter().fold(0, |key, p| key | part(p));
+        let hit = select.cases.iter().find(|(value, mask, _)| key & mask == *value);
+        return Ok(hit.map_or(here.default, |(_, _, to)| *to));
+    }
+    for case in &here.cases {
+        let (hit, to) = match case {
+            Case::Value { value, mask, next } => (matches(&here.parts, &flight.frame, value, mask), next),
+            Case::Set { set, mask, next } => {
+                let set = &state.value_sets[*set];
+                (in_set(&here.parts, &flight.frame, set, mask.as_deref()), next)
+            }
+        };
+        if hit {
+            return Ok(*to);
+        }
+    }
+    Ok(here.default)
 }
 
 fn words<'a>(parts: &'a [KeyPart], frame: &'a [u64]) -> impl Iterator<Item = u64> + 'a {
@@ -184,13 +237,12 @@ fn extract_into(program: &Program, flight: &mut Flight, what: Extract, variable:
 }
 
 /// A header is about to be extracted from where the parser is.
-fn note(shape: &HeaderShape, flight: &mut Flight, header: usize) {
+fn note(shape: &HeaderShape, flight: &mut Flight) {
     flight.in_place &= shape.emitted > flight.last_emitted
         && shape.union.is_none()
         && shape.kept.is_some()
         && !headers::is_valid(shape, &flight.frame);
     flight.last_emitted = shape.emitted;
-    flight.extracted.push((size32(header), size32(flight.parsed)));
 }
 
 fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Option<u64>) -> Outcome {
@@ -218,7 +270,7 @@ fn extract(program: &Program, flight: &mut Flight, header: usize, variable: Opti
         return Err(errors.packet_too_short);
     }
     flight.packet.materialise(flight.parsed + length);
-    note(shape, flight, header);
+    note(shape, flight);
     let frame = &mut flight.frame[..];
     frame[shape.origin as usize] = flight.parsed as u64 + 1;
     if let Some(kept) = &shape.kept {

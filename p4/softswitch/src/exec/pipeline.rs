@@ -24,23 +24,24 @@ fn key_part(part: &KeyWord, frame: &[u64]) -> u64 {
     (frame[part.slot as usize] & part.mask) << part.shift
 }
 
-/// Finds the entry that the packet hits.
-fn find(shape: &TableShape, state: &mut State, frame: &[u64], t: usize) -> Option<u32> {
-    let index = &mut state.tables[t].index;
-    if shape.words == 1 {
-        let key = shape.key_words.iter().fold(0, |key, part| key | key_part(part, frame));
-        return index.lookup_word(key);
+/// Packs the key of the packet's fields.
+fn pack(shape: &TableShape, frame: &mut [u64], key: usize) {
+    frame[key..key + shape.words].fill(0);
+    for part in &shape.key_words {
+        frame[key + part.word] |= key_part(part, frame);
     }
-    if state.key.len() < shape.words {
-        state.key.resize(shape.words, 0);
+}
+
+/// Finds the entry that the packed key hits.
+fn find(shape: &TableShape, state: &mut State, key: &mut [u64], t: usize) -> Option<u32> {
+    let index = &mut state.tables[t].index;
+    if let [key] = key {
+        return index.lookup_word(*key);
+    }
+    if state.masked.len() < shape.words {
         state.masked.resize(shape.words, 0);
     }
-    let (key, masked) = (&mut state.key[..shape.words], &mut state.masked[..shape.words]);
-    key.fill(0);
-    for part in &shape.key_words {
-        key[part.word] |= key_part(part, frame);
-    }
-    index.lookup(key, masked)
+    index.lookup(key, &mut state.masked[..shape.words])
 }
 
 /// What a profile choice came to.
@@ -50,6 +51,7 @@ enum Choice {
 }
 
 /// Applies a table; gives the code of the action it chooses, if any, and where the pipeline's code goes on after that.
+/// `keyed`: its key is packed already.
 #[inline(never)]
 pub(super) fn table(
     program: &Program,
@@ -57,11 +59,16 @@ pub(super) fn table(
     flight: &mut Flight,
     t: usize,
     now_ns: u64,
+    keyed: bool,
 ) -> (Option<u32>, u32) {
     let shape = &program.control.tables[t];
     let mut hit = None;
     if shape.words > 0 && state.tables[t].len() > 0 {
-        hit = find(shape, state, &flight.frame, t);
+        let key = program.own.key as usize;
+        if !keyed {
+            pack(shape, &mut flight.frame, key);
+        }
+        hit = find(shape, state, &mut flight.frame[key..key + shape.words], t);
     }
     if let Some(slot) = hit {
         touch(program, state, flight, t, slot, now_ns);

@@ -114,6 +114,16 @@ pub(crate) struct State {
     pub default: Option<usize>,
 }
 
+impl State {
+    /// The states that can follow.
+    pub(crate) fn successors(&self) -> impl Iterator<Item = usize> + '_ {
+        let cases = self.cases.iter().filter_map(|case| match case {
+            Case::Value { next, .. } | Case::Set { next, .. } => *next,
+        });
+        cases.chain(self.default)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct ValueSet {
     pub name: String,

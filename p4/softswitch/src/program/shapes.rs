@@ -27,6 +27,41 @@ pub(crate) struct Standard {
     pub checksum_error: Option<Intrinsic>,
 }
 
+/// Slots that no field has: what the switch and its native code tell each other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own {
+    /// The entry at which native code goes on after an action; 0: nowhere.
+    pub after: Slot,
+    /// Octets that the parser has taken, whether headers leave where they came, the place of the last one among those
+    /// that leave, and how many states have been passed.
+    pub parsed: Slot,
+    pub in_place: Slot,
+    pub last_emitted: Slot,
+    pub states: Slot,
+    /// Whether a checksum was wrong.
+    pub checksum_error: Slot,
+    /// The packed key of the table that is applied.
+    pub key: Slot,
+    /// The slot after all of them.
+    pub end: Slot,
+}
+
+impl Own {
+    /// From this slot on, with keys of up to so many words.
+    pub(crate) fn new(first: Slot, key_words: u32) -> Own {
+        Own {
+            after: first,
+            parsed: first + 1,
+            in_place: first + 2,
+            last_emitted: first + 3,
+            states: first + 4,
+            checksum_error: first + 5,
+            key: first + 6,
+            end: first + 6 + key_words,
+        }
+    }
+}
+
 /// A field of a header in the packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ShapeField {

@@ -8,7 +8,7 @@ use super::expect::{Check, Expected, Failure, compare};
 use super::parse::{Command, parse};
 use super::{StfError, parse};
 use crate::control::{EntryHandle, TableId};
-use crate::{Packet, Program, Switch, SwitchConfig};
+use crate::{Engine, Packet, Program, Switch, SwitchConfig};
 
 /// How a test is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,11 +17,13 @@ pub struct Options {
     pub priority_queues: u8,
     /// Time between packets, ns.
     pub gap_ns: u64,
+    /// What runs the program.
+    pub engine: Engine,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { priority_queues: 1, gap_ns: 1_000_000 }
+        Options { priority_queues: 1, gap_ns: 1_000_000, engine: Engine::default() }
     }
 }
 
@@ -62,7 +64,11 @@ struct Runner {
 /// The text isn't STF, or names something the program doesn't have.
 pub fn run(program: &Arc<Program>, text: &str, options: &Options) -> Result<Report, StfError> {
     let commands = parse(text)?;
-    let config = SwitchConfig { priority_queues: options.priority_queues, ..SwitchConfig::default() };
+    let config = SwitchConfig {
+        priority_queues: options.priority_queues,
+        engine: options.engine,
+        ..SwitchConfig::default()
+    };
     let mut runner = Runner {
         switch: Switch::new(Arc::clone(program), config),
         now_ns: 1_000_000_000,

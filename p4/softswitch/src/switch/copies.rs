@@ -29,8 +29,6 @@ impl Switch {
         let mut f = self.copy_packet(of);
         let n = self.program.layout_data;
         f.frame[..n].copy_from_slice(&of.frame[..n]);
-        f.extracted.clear();
-        f.extracted.extend_from_slice(&of.extracted);
         f.in_place = of.in_place;
         f
     }

@@ -1,9 +1,9 @@
 //! Bad input: refused with a place and a reason, never a panic.
 
 use serde_json::{Value, json};
-use softswitch::{Packet, Program, Switch, SwitchConfig};
+use softswitch::{Packet, Program, Switch};
 
-use super::program::{Build, assign, drain, field, number, op, primitive, std_field, table};
+use super::program::{Build, assign, config, drain, field, number, op, primitive, std_field, table};
 
 fn sample() -> Build {
     Build {
@@ -53,7 +53,7 @@ fn whatever_one_writes_into_the_json_is_refused_or_runs() {
         for position in 0.. {
             let Some(changed) = mutate(&json, replacement, position) else { break };
             let Ok(program) = Program::from_json(changed.to_string().as_bytes()) else { continue };
-            let mut switch = Switch::new(program, SwitchConfig::default());
+            let mut switch = Switch::new(program, config());
             switch.ingress(3, Packet::new(vec![1; 40]), 0);
             drain(&mut switch, 0);
         }

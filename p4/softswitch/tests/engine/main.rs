@@ -9,3 +9,6 @@ mod program;
 mod queues;
 mod quirks;
 mod rare;
+
+/// The same tests run through native code: `tests/native.rs`.
+const ENGINE: softswitch::Engine = softswitch::Engine::Interpreter;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use softswitch::{Packet, Program, Switch, SwitchConfig};
 
+use super::ENGINE;
+
 /// The standard metadata of v1model.
 const STANDARD: [(&str, u32); 16] = [
     ("ingress_port", 9),
@@ -168,8 +170,13 @@ impl Build {
     }
 
     pub fn switch(&self) -> Switch {
-        Switch::new(self.program(), SwitchConfig::default())
+        Switch::new(self.program(), config())
     }
+}
+
+/// What the tests' switches are set up with.
+pub fn config() -> SwitchConfig {
+    SwitchConfig { engine: ENGINE, ..SwitchConfig::default() }
 }
 
 /// A packet of `h` and a payload of zeros.

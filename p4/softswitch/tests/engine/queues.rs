@@ -2,7 +2,7 @@
 
 use softswitch::{Packet, PortConfig, QueueRate, Switch, SwitchConfig};
 
-use super::program::{Build, assign, drain, field, packet, std_field, word};
+use super::program::{Build, assign, config, drain, field, packet, std_field, word};
 
 /// Goes to port 1, queue `h.a`; egress writes the queue's figures into the packet.
 fn to_queue() -> Build {
@@ -121,7 +121,7 @@ fn a_rate_in_packets_holds_for_every_queue_by_itself() {
 
 #[test]
 fn a_priority_beyond_the_queues_drops_and_counts() {
-    let config = SwitchConfig { priority_queues: 4, ..SwitchConfig::default() };
+    let config = SwitchConfig { priority_queues: 4, ..config() };
     let mut switch = Switch::new(to_queue().program(), config);
     switch.ingress(0, packet(4, 0, 0), 0);
     switch.ingress(0, packet(3, 0, 0), 0);

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use softswitch::control::{ActionCall, EntryAction, KeyMatch, NewEntry, TableId};
-use softswitch::{Packet, Program, Switch, SwitchConfig, Value};
+use softswitch::{Packet, Program, Switch, Value};
 
-use super::program::{Build, assign, drain, field, number, op, packet, primitive, std_field, table, word};
+use super::program::{
+    Build, assign, config, drain, field, number, op, packet, primitive, std_field, table, word,
+};
 
 fn switch(json: &Json) -> Switch {
     let program: Arc<Program> = Program::from_json(json.to_string().as_bytes()).unwrap();
-    Switch::new(program, SwitchConfig::default())
+    Switch::new(program, config())
 }
 
 fn passed(switch: &mut Switch, packet: Packet) -> Vec<u8> {
