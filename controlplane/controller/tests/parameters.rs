@@ -42,7 +42,8 @@ fn every_parameter_has_a_key_with_its_unit() {
     let topology = parse(&with(
         "rdcc: { unit_overhead: 0B, update_interval: 9us, delay_target: 20us, alpha: 2Gbps, beta: 25%, \
          association_credit: 64KiB, max_associations: 128, max_pending_messages: 16, idle_timeout: 5s, \
-         loss_threshold: 0.5%, loss_interval: 100ms, opaque_bindings: true, hear: { ecn: false } }",
+         loss_threshold: 0.5%, loss_interval: 100ms, opaque_bindings: true, pool_grants: true, \
+         sender_backlog_threshold: 32KiB, hear: { ecn: false } }",
     ));
     assert_eq!(
         topology.rdcc.options,
@@ -59,6 +60,8 @@ fn every_parameter_has_a_key_with_its_unit() {
             loss_threshold_ppm: Some(5_000),
             loss_interval_ns: Some(100_000_000),
             opaque_bindings: Some(true),
+            pool_grants: Some(true),
+            sender_backlog_threshold: Some(32_768),
             hear: RdccHear { ecn: Some(false), ..RdccHear::default() },
         }
     );

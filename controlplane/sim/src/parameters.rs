@@ -20,6 +20,7 @@ pub fn sender(topology: &Topology, uplink: &Link, scheme: Scheme) -> SenderConfi
     };
     set(&mut config.unit_overhead, options.unit_overhead.map(Octets));
     set(&mut config.max_pending_messages, options.max_pending_messages);
+    config.backlog_threshold = options.sender_backlog_threshold.map(Octets);
     config
 }
 
@@ -60,6 +61,7 @@ pub fn receiver(topology: &Topology, uplink: &Link, scheme: Scheme) -> ReceiverC
     set(&mut config.loss_threshold_ppm, options.loss_threshold_ppm);
     set(&mut config.loss_interval, options.loss_interval_ns.map(Nanos));
     set(&mut config.opaque_bindings, options.opaque_bindings);
+    set(&mut config.pool_grants, options.pool_grants);
     config
 }
 
@@ -117,11 +119,13 @@ rdcc: {{ {rdcc} }}
         let (sender, receiver) = configs(
             "unit_overhead: 7B, update_interval: 9us, delay_target: 20us, alpha: 2Gbps, beta: 25%, \
              association_credit: 64KiB, max_associations: 128, max_pending_messages: 16, idle_timeout: 5s, \
-             loss_threshold: 0.5%, loss_interval: 100ms, opaque_bindings: true, hear: { ecn: true }",
+             loss_threshold: 0.5%, loss_interval: 100ms, opaque_bindings: true, pool_grants: true, \
+             sender_backlog_threshold: 32KiB, hear: { ecn: true }",
             Scheme::RdccCrn,
         );
         let (_, default) = configs("", Scheme::RdccCrn);
         assert_eq!((sender.unit_overhead, sender.max_pending_messages), (Octets(7), 16));
+        assert_eq!(sender.backlog_threshold, Some(Octets(32_768)));
         assert_eq!(
             receiver,
             ReceiverConfig {
@@ -137,6 +141,7 @@ rdcc: {{ {rdcc} }}
                 loss_threshold_ppm: 5_000,
                 loss_interval: Nanos(100_000_000),
                 opaque_bindings: true,
+                pool_grants: true,
                 hear: Hear { reports: true, ecn: true, delay: false },
                 ..default
             }

@@ -40,6 +40,21 @@ fn incast_credit_bounds_the_queue_and_keeps_the_link_busy() {
     }
 }
 
+/// With a grant for all messages of a class the budget holds as well; only the queue is longer by what senders choose at once.
+#[test]
+fn incast_with_pool_grants_keeps_to_the_same_bounds() {
+    let mut topology = load("incast-8to1.yaml");
+    topology.rdcc.options.pool_grants = Some(true);
+    let summary = run(&topology, Scheme::Rdcc);
+    everything_arrived(&summary);
+    assert_eq!(summary.bottleneck.drops, 0, "{summary:#?}");
+    let bound = summary.bottleneck.b_th_octets + topology.rdcc.unscheduled_budget;
+    assert!(summary.bottleneck.queue_peak_octets <= bound, "{summary:#?}");
+    assert!(summary.bottleneck.utilisation >= 0.95, "{summary:#?}");
+    topology.rdcc.options.pool_grants = None;
+    assert_ne!(run(&topology, Scheme::Rdcc), summary, "the key reaches the receivers");
+}
+
 /// Without credit the same messages overflow the queue.
 #[test]
 fn incast_without_credit_drops() {

@@ -90,6 +90,8 @@ pub struct Given {
     pub start_jitter: Option<Nanos>,
     /// `N_cu`.
     pub backlog_threshold: Option<Octets>,
+    /// The host's own Backlog Threshold as a sender, if it is smaller than what receivers advertise.
+    pub sender_backlog_threshold: Option<Octets>,
     /// Grant Lifetime.
     pub grant_lifetime: Option<Nanos>,
     /// `D_max`.
@@ -249,7 +251,9 @@ impl Settings {
             sender.hear_reports = options.hear.reports.unwrap_or(true);
             set(&mut sender.unit_overhead, options.unit_overhead.map(Octets));
             set(&mut sender.max_pending_messages, options.max_pending_messages);
+            sender.backlog_threshold = options.sender_backlog_threshold.map(Octets);
         }
+        sender.backlog_threshold = given.sender_backlog_threshold.or(sender.backlog_threshold);
         let dcqcn = given.dcqcn.then(|| dcqcn::Config::new(link_rate.into()));
         let config = given.admission.filter(|config| config.mode != admission::Mode::Off);
         if let Carrier::Opaque { .. } = carrier {
@@ -348,6 +352,7 @@ fn for_any_network(receiver: &mut ReceiverConfig, topology: &Topology) {
     set(&mut receiver.idle_timeout, options.idle_timeout_ns.map(Nanos));
     set(&mut receiver.loss_threshold_ppm, options.loss_threshold_ppm);
     set(&mut receiver.loss_interval, options.loss_interval_ns.map(Nanos));
+    set(&mut receiver.pool_grants, options.pool_grants);
     set(&mut receiver.hear.reports, options.hear.reports);
     set(&mut receiver.hear.ecn, options.hear.ecn);
     set(&mut receiver.hear.delay, options.hear.delay);
@@ -373,7 +378,7 @@ fn as_given(receiver: &mut ReceiverConfig, given: &Given) {
     set(&mut receiver.d_max, given.max_delay);
     set(&mut receiver.delay_target, given.delay_target);
     set(&mut receiver.report_interval, given.report_interval);
-    receiver.pool_grants = given.pool_grants;
+    receiver.pool_grants |= given.pool_grants;
 }
 
 impl Dscp {

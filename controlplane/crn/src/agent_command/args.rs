@@ -61,6 +61,10 @@ pub struct Common {
     /// `N_cu`: unused credit above which senders tell of their backlog [default: 2 BDP]
     #[arg(long, value_name = "SIZE", help_heading = "RDCC's parameters")]
     backlog_threshold: Option<Size>,
+    /// Unused credit of all receivers together above which this sender tells of its backlog, if less than the smallest `N_cu` that
+    /// they advertise [default: that]
+    #[arg(long, value_name = "SIZE", help_heading = "RDCC's parameters")]
+    sender_backlog_threshold: Option<Size>,
     /// Grant Lifetime [default: 4 base RTT, at least 100us]
     #[arg(long, value_name = "TIME", help_heading = "RDCC's parameters")]
     grant_lifetime: Option<Time>,
@@ -151,6 +155,7 @@ impl Common {
             unscheduled_limit: size(self.unscheduled_limit),
             start_jitter: time(self.start_jitter),
             backlog_threshold: size(self.backlog_threshold),
+            sender_backlog_threshold: size(self.sender_backlog_threshold),
             grant_lifetime: time(self.grant_lifetime),
             max_delay: time(self.max_delay),
             delay_target: time(self.delay_target),

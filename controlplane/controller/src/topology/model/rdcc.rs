@@ -53,6 +53,10 @@ pub struct RdccOptions {
     pub loss_interval_ns: Option<u64>,
     /// Whether the data transport carries Binding Values of kind 2.
     pub opaque_bindings: Option<bool>,
+    /// Whether senders that take pool grants get them instead of a grant for each message.
+    pub pool_grants: Option<bool>,
+    /// A Backlog Threshold of senders, in octets, smaller than what receivers advertise.
+    pub sender_backlog_threshold: Option<u64>,
     /// Which signs of congestion receivers act on.
     pub hear: RdccHear,
 }

@@ -53,6 +53,12 @@ mapping! {
             loss_interval: Located<Time>;
             /// The data transport carries Binding Values of kind 2; default: false.
             opaque_bindings: bool;
+            /// Receivers give senders that take them a grant for all their messages of a Traffic Class, instead of one for each
+            /// message; default: false.
+            pool_grants: bool;
+            /// Unused credit, of all receivers together, above which a sender tells of its backlog, if that is less than the
+            /// smallest `backlog_threshold` that its receivers advertise; default: that one.
+            sender_backlog_threshold: Located<Size>;
             /// Which signs of congestion receivers act on; default: all of them. In `crn sim` the schemes say whether
             /// reports are heard, and the other signs are heard only if they are named here.
             hear: Hear;

@@ -20,6 +20,8 @@ pub(super) fn read(raw: &raw::Rdcc) -> RdccOptions {
         loss_threshold_ppm: narrow(given(raw.loss_threshold.as_ref())),
         loss_interval_ns: given(raw.loss_interval.as_ref()),
         opaque_bindings: raw.opaque_bindings,
+        pool_grants: raw.pool_grants,
+        sender_backlog_threshold: given(raw.sender_backlog_threshold.as_ref()),
         hear: RdccHear { reports: hear.reports, ecn: hear.ecn, delay: hear.delay },
     }
 }
