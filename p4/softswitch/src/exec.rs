@@ -68,20 +68,31 @@ fn run_native(
     now_ns: u64,
 ) {
     let mut entry = entry;
+    let own = program.own.after as usize;
     // Nothing follows a return.
-    flight.frame[program.own.after as usize] = 0;
+    flight.frame[own] = 0;
     loop {
         let Some(at) = native.run(state, flight, entry) else { return };
-        // A table keeps `after` for the way past its action; everything else leaves it as it is.
-        let Some(then) = effect(program, state, flight, at, now_ns, true) else { return };
-        if then.after != END {
-            flight.frame[program.own.after as usize] = native.number(then.after);
-        }
+        let pc = if let Some(&Op::Table { t }) = program.ops.get(at) {
+            let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns, true);
+            if to as usize <= at && !burn(flight) {
+                return;
+            }
+            if let Some(action) = action {
+                flight.frame[own] = native.number(to);
+                action
+            } else {
+                to
+            }
+        } else {
+            let Some(then) = effect(program, state, flight, at, now_ns) else { return };
+            then.pc
+        };
         if flight.exit {
             // The action runs to its end, and nothing follows it.
-            flight.frame[program.own.after as usize] = 0;
+            flight.frame[own] = 0;
         }
-        match native.entry(then.pc) {
+        match native.entry(pc) {
             Some(next) => entry = next,
             // There is code for everything that can follow; what ends the pipeline has none.
             None => return,
@@ -105,7 +116,7 @@ fn run_on<F: Frame + ?Sized>(
             Stop::Return => return,
             Stop::Effect(at) => at,
         };
-        let Some(then) = effect(program, state, flight, at, now_ns, false) else { return };
+        let Some(then) = effect(program, state, flight, at, now_ns) else { return };
         pc = then.pc as usize;
         if then.after != END {
             after = then.after;
@@ -117,21 +128,13 @@ fn run_on<F: Frame + ?Sized>(
 }
 
 /// Executes one instruction that needs more than the frame, or that native code leaves to others; `None` ends the run.
-/// `keyed`: a table's key is already packed.
 #[inline]
-fn effect(
-    program: &Program,
-    state: &mut State,
-    flight: &mut Flight,
-    at: usize,
-    now_ns: u64,
-    keyed: bool,
-) -> Option<Then> {
+fn effect(program: &Program, state: &mut State, flight: &mut Flight, at: usize, now_ns: u64) -> Option<Then> {
     let next = crate::num::size32(at) + 1;
     let then = Then { pc: next, after: END };
     match *program.ops.get(at)? {
         Op::Table { t } => {
-            let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns, keyed);
+            let (action, to) = pipeline::table(program, state, flight, t as usize, now_ns, false);
             if to < next && !burn(flight) {
                 return None;
             }

@@ -15,7 +15,7 @@ use crate::control::{CloneSession, Replica, TableId};
 use crate::exec;
 use crate::flight::{CLONE_REQUESTED, Flight};
 use crate::layout::Intrinsic;
-use crate::program::Program;
+use crate::program::{Program, Standard};
 use crate::state::State;
 use crate::tm::TrafficManager;
 use crate::{Engine, Packet, PortConfig, QueueStats, SwitchConfig, SwitchStats, Value};
@@ -130,6 +130,11 @@ impl Switch {
         }
     }
 
+    /// The fields that the switch itself reads and writes; by reference, because all of them are some hundred octets.
+    fn standard(&self) -> &Standard {
+        &self.program.standard
+    }
+
     /// Counts a packet; after some of them the program is compiled.
     fn count_to_native(&mut self) {
         match &mut self.until_native {
@@ -179,11 +184,10 @@ impl Switch {
         f.ingress_port = port;
         f.ingress_octets = octets;
         f.length = size32(octets);
-        let s = self.program.standard;
-        set(&mut f.frame, s.ingress_port, u64::from(port));
-        set(&mut f.frame, s.packet_length, octets as u64);
-        set(&mut f.frame, s.instance_type, instance::NORMAL);
-        set_if(&mut f.frame, s.ingress_timestamp, now_ns / 1000);
+        set(&mut f.frame, self.standard().ingress_port, u64::from(port));
+        set(&mut f.frame, self.standard().packet_length, octets as u64);
+        set(&mut f.frame, self.standard().instance_type, instance::NORMAL);
+        set_if(&mut f.frame, self.standard().ingress_timestamp, now_ns / 1000);
         self.waiting.push_back(f);
         self.run_waiting(now_ns);
     }
@@ -284,11 +288,10 @@ impl Switch {
 
     /// One pass through parser and ingress, and what follows: clone, digest, resubmit, multicast, drop, unicast.
     fn run_ingress(&mut self, mut f: Box<Flight>, now_ns: u64) {
-        let s = self.program.standard;
         let length = f.length;
         self.parse(&mut f, now_ns);
-        set_if(&mut f.frame, s.parser_error, u64::from(f.parser_error));
-        set_if(&mut f.frame, s.checksum_error, u64::from(f.checksum_error));
+        set_if(&mut f.frame, self.standard().parser_error, u64::from(f.parser_error));
+        set_if(&mut f.frame, self.standard().checksum_error, u64::from(f.checksum_error));
         if !f.dead {
             let code = self.program.control.ingress;
             exec::apply(&self.program, &mut self.state, &mut f, code, now_ns);
@@ -309,22 +312,22 @@ impl Switch {
             let list = f.resubmit;
             self.restart(&mut f, list, instance::RESUBMITTED);
             f.length = length;
-            set(&mut f.frame, s.packet_length, u64::from(length));
+            set(&mut f.frame, self.standard().packet_length, u64::from(length));
             self.wait(f);
             return;
         }
-        let group = s.mcast_grp.map_or(0, |g| f.frame[g.slot as usize]);
+        let group = self.standard().mcast_grp.map_or(0, |g| f.frame[g.slot as usize]);
         if group != 0 {
-            set(&mut f.frame, s.instance_type, instance::REPLICATED);
+            set(&mut f.frame, self.standard().instance_type, instance::REPLICATED);
             self.multicast(&f, low16(group), now_ns);
             return self.put_flight(f);
         }
-        let port = f.frame[s.egress_spec.slot as usize];
+        let port = f.frame[self.standard().egress_spec.slot as usize];
         if port == u64::from(self.config.drop_port) {
             self.state.stats.ingress_drops += 1;
             return self.put_flight(f);
         }
-        set(&mut f.frame, s.instance_type, instance::NORMAL);
+        set(&mut f.frame, self.standard().instance_type, instance::NORMAL);
         f.reset_requests_but_truncate();
         self.enqueue(port, f, now_ns);
     }
@@ -337,19 +340,18 @@ impl Switch {
     }
 
     fn push(&mut self, port: u64, mut f: Box<Flight>, now_ns: u64) {
-        let s = self.program.standard;
         let Ok(port) = u16::try_from(port) else {
             self.state.stats.port_drops += 1;
             return self.put_flight(f);
         };
-        let priority = s.priority.map_or(0, |p| f.frame[p.slot as usize]);
+        let priority = self.standard().priority.map_or(0, |p| f.frame[p.slot as usize]);
         if !self.tm.has_queue(priority) {
             self.state.stats.priority_drops += 1;
             return self.put_flight(f);
         }
         let queue = low8(priority);
-        set_if(&mut f.frame, s.enq_timestamp, now_ns / 1000);
-        set_if(&mut f.frame, s.enq_qdepth, self.tm.depth(port, queue));
+        set_if(&mut f.frame, self.standard().enq_timestamp, now_ns / 1000);
+        set_if(&mut f.frame, self.standard().enq_qdepth, self.tm.depth(port, queue));
         let octets = exec::header_octets(&self.program, &f) + f.payload_octets();
         f.queued_octets = octets.min(f.truncate) as u64;
         if let Err(f) = self.tm.push(port, queue, f, now_ns) {

@@ -51,29 +51,27 @@ impl Switch {
     pub fn take(&mut self, port: u16, now_ns: u64) -> Option<Taken> {
         self.now_ns = self.now_ns.max(now_ns);
         let (mut f, queue) = self.tm.pop(port, now_ns)?;
-        let s = self.program.standard;
         let now_us = now_ns / 1000;
-        set_if(&mut f.frame, s.egress_timestamp, now_us);
-        if let (Some(enq), Some(delta)) = (s.enq_timestamp, s.deq_timedelta) {
+        set_if(&mut f.frame, self.standard().egress_timestamp, now_us);
+        if let (Some(enq), Some(delta)) = (self.standard().enq_timestamp, self.standard().deq_timedelta) {
             let enqueued = f.frame[enq.slot as usize];
             set(&mut f.frame, delta, now_us.wrapping_sub(enqueued));
         }
-        set_if(&mut f.frame, s.deq_qdepth, self.tm.depth(port, queue));
-        set_if(&mut f.frame, s.qid, u64::from(queue));
+        set_if(&mut f.frame, self.standard().deq_qdepth, self.tm.depth(port, queue));
+        set_if(&mut f.frame, self.standard().qid, u64::from(queue));
         Some(Taken { flight: f, port, queue })
     }
 
     /// The second half of [`Switch::dequeue`]: egress and what follows it.
     pub fn egress(&mut self, taken: Taken, now_ns: u64) -> Departure {
         let Taken { flight: mut f, port, queue } = taken;
-        let s = self.program.standard;
         let mut departure =
             Departure { packet: None, queue, enqueued_ns: f.enqueued_ns, recirculated: false };
-        set(&mut f.frame, s.egress_port, u64::from(port));
+        set(&mut f.frame, self.standard().egress_port, u64::from(port));
         // One more than drop: in nine bits that is 0, and the program sees 0.
-        set(&mut f.frame, s.egress_spec, u64::from(self.config.drop_port) + 1);
+        set(&mut f.frame, self.standard().egress_spec, u64::from(self.config.drop_port) + 1);
         let length = u64::from(f.length);
-        set(&mut f.frame, s.packet_length, length);
+        set(&mut f.frame, self.standard().packet_length, length);
 
         let code = self.program.control.egress;
         exec::apply(&self.program, &mut self.state, &mut f, code, now_ns);
@@ -85,7 +83,7 @@ impl Switch {
             self.clone_egress(&f, now_ns);
             f.clone_session = 0;
         }
-        if f.frame[s.egress_spec.slot as usize] == u64::from(self.config.drop_port) {
+        if f.frame[self.standard().egress_spec.slot as usize] == u64::from(self.config.drop_port) {
             self.state.stats.egress_drops += 1;
             self.put_flight(f);
             return departure;
@@ -101,7 +99,7 @@ impl Switch {
             let octets = f.packet.len();
             f.ingress_octets = octets;
             f.length = size32(octets);
-            set(&mut f.frame, s.packet_length, octets as u64);
+            set(&mut f.frame, self.standard().packet_length, octets as u64);
             departure.recirculated = true;
             if self.wait(f) {
                 self.state.stats.recirculated += 1;
