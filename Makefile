@@ -15,7 +15,8 @@ help:
 	@echo "make bench            speed of the controller at scale, of RDCC's receiver, of the codes beside ISA-L, and of softswitch beside BMv2"
 	@echo "make headline         completion times over a long path that loses packets: plain RoCEv2, fixed FEC, CREM"
 	@echo "make neon             the codes' tests on Arm's instructions, in an emulator"
-	@echo "make soak             10^8 packets through softswitch without a single allocation; 10^8 steps of RDCC's machines (minutes)"
+	@echo "make soak             10^8 packets through softswitch without a single allocation; 10^8 steps of RDCC's machines;"
+	@echo "                      an hour of crn up: memory and descriptors flat, counters consistent (as root)"
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
@@ -60,6 +61,7 @@ bench:
 soak:
 	ALLOCATION_PACKETS=100000000 $(CARGO) test --locked --release -p softswitch --test allocations
 	RDCC_SOAK_STEPS=100000000 $(CARGO) test --locked --release -p rdcc --test hostile -- --nocapture
+	SOAK_SECONDS=3600 $(CARGO) test --locked --workspace --test up -- a_long_run --nocapture
 
 lint:
 	$(CARGO) fmt --all --check

@@ -127,6 +127,7 @@ impl Counters {
             congestion_to_sender: sum(reports_sent::NAME, Some(KIND_CONGESTION_TO_SENDER)),
             rate_advice: sum(reports_sent::NAME, Some(KIND_RATE_ADVICE)),
             suppressed: sum(reports_suppressed::NAME, None),
+            ..Reports::default()
         }
     }
 

@@ -15,7 +15,7 @@ use crate::link::{self, FRAME_OVERHEAD, Link};
 use crate::measure::{self, Deliveries, QueueTrace};
 use crate::pipeline::Pipeline;
 use crate::run::{Outcome, Progress, RunError};
-use crate::summary::{Bottleneck, Crem, Heard, PathLoss, Rdcc, Reaction, Steady, Summary};
+use crate::summary::{Bottleneck, Crem, Heard, PathLoss, Rdcc, Reaction, Reports, Steady, Summary};
 use crate::workload::{Batches, Transfer};
 use controller::topology::Scheme;
 
@@ -420,6 +420,10 @@ impl<'a> Fabric<'a> {
             rdcc.outstanding_peak_octets = rdcc.outstanding_peak_octets.max(stats.outstanding_peak);
             rdcc.invariant_violations += stats.invariant_violations;
         }
+        let gap = measure::episode_gap(Nanos(self.topology.rdcc.base_rtt_ns));
+        let came = || self.hosts.iter().filter_map(Host::reports_that_came);
+        let episodes = came().map(|came| measure::episodes(&came.times, gap)).sum();
+        let deepest_octets = came().map(|came| came.deepest_octets).max().unwrap_or_default();
         let mut heard = Heard::default();
         for of_host in self.hosts.iter().filter_map(Host::heard) {
             heard.reports += of_host.reports;
@@ -455,7 +459,7 @@ impl<'a> Fabric<'a> {
                 queue_mean_octets: self.queue.mean(self.batches.steady()),
                 fairness: measure::jain(&self.deliveries.octets(self.batches.steady())),
             },
-            reports: counters.reports(),
+            reports: Reports { episodes, deepest_octets, ..counters.reports() },
             heard,
             rdcc,
             crem,

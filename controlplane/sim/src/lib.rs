@@ -25,11 +25,12 @@ mod summary;
 mod workload;
 
 pub use controller::topology::Scheme;
-pub use link::FRAME_OVERHEAD;
-pub use measure::{Deliveries, QueueTrace};
+pub use link::{FRAME_OVERHEAD, Link};
+pub use measure::{Deliveries, QueueTrace, episode_gap, episodes, percentile};
 pub use pipeline::{Pipeline, PipelineError};
 pub use run::{Outcome, Progress, RunError, run};
 pub use summary::{
     Bottleneck, Crem, Heard, Messages, PathLoss, Quantiles, Rdcc, Reaction, Reports, Slowdown, Steady,
     Summary, Tail,
 };
+pub use workload::ideals;

@@ -110,6 +110,19 @@ impl Deliveries {
     }
 }
 
+/// Reports to a host with less than this between them are of one episode of congestion: four base round trips, the time that a
+/// sender may be told of its credit by in between.
+pub const fn episode_gap(base_rtt: Nanos) -> Nanos {
+    Nanos(4 * base_rtt.0)
+}
+
+/// How many episodes of congestion reports that came at these times are about, in order of time: a report that comes `gap` or
+/// more after the one before begins another.
+pub fn episodes(times: &[Nanos], gap: Nanos) -> u64 {
+    let begins = times.windows(2).filter(|pair| pair[1] - pair[0] >= gap).count() as u64;
+    begins + u64::from(!times.is_empty())
+}
+
 /// Jain's fairness index of shares: 1 when all are equal, 1/n when one of n has everything; not a number for none.
 pub fn jain(shares: &[u64]) -> f64 {
     let sum: f64 = shares.iter().map(|&share| share as f64).sum();
@@ -168,6 +181,16 @@ mod tests {
         assert_eq!(deliveries.octets(&[(Nanos(1), Nanos(3))]), [60, 0], "after the start, until the end");
         assert_eq!(deliveries.octets(&[(Nanos(0), Nanos(1)), (Nanos(8), Nanos(9))]), [10, 300]);
         assert_eq!(deliveries.octets(&[]), [0, 0]);
+    }
+
+    #[test]
+    fn reports_within_the_gap_are_of_one_episode() {
+        let at = |times: &[u64]| times.iter().map(|&time| Nanos(time)).collect::<Vec<_>>();
+        assert_eq!(episodes(&[], Nanos(10)), 0);
+        assert_eq!(episodes(&at(&[5]), Nanos(10)), 1);
+        assert_eq!(episodes(&at(&[5, 14, 23]), Nanos(10)), 1);
+        assert_eq!(episodes(&at(&[5, 15, 24]), Nanos(10)), 2);
+        assert_eq!(episode_gap(Nanos(8)), Nanos(32));
     }
 
     #[test]

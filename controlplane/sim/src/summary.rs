@@ -120,6 +120,11 @@ pub struct Reports {
     pub rate_advice: u64,
     /// Reports held back by a flow's interval or a port's limit.
     pub suppressed: u64,
+    /// How often `CONGESTION_REPORT`s began to come to a host: those with less than four base round trips between them are of one
+    /// episode.
+    pub episodes: u64,
+    /// The largest Queue Depth that one of them told, in octets.
+    pub deepest_octets: u64,
 }
 
 /// What moved windows of byte-window admission (`docs/admission.md`), over all hosts.

@@ -55,22 +55,23 @@ struct Batch {
     delivered_link_octets: u64,
 }
 
+/// Completion time of each shape's messages, were the bottleneck theirs alone: all of them over its link, and a round trip.
+pub fn ideals(workload: &Workload, bottleneck: Link, base_rtt: Nanos) -> Vec<Nanos> {
+    let ideal = |shape: &MessageShape| {
+        let octets = workload.pairs.len() as u64 * link::message_octets(shape.size, workload.payload);
+        bottleneck.serialisation(octets) + base_rtt
+    };
+    workload.messages.iter().map(ideal).collect()
+}
+
 impl Batches {
     /// The batches of `workload` over `bottleneck`, none started.
     pub fn new(workload: &Workload, bottleneck: Link, base_rtt: Nanos) -> Self {
-        let ideals = workload
-            .messages
-            .iter()
-            .map(|shape| {
-                let octets = workload.pairs.len() as u64 * link::message_octets(shape.size, workload.payload);
-                bottleneck.serialisation(octets) + base_rtt
-            })
-            .collect();
         Self {
             shapes: workload.messages.clone(),
             pairs: workload.pairs.len(),
             planned: workload.batches,
-            ideals,
+            ideals: ideals(workload, bottleneck, base_rtt),
             bottleneck,
             running: None,
             last_delivery: Nanos(0),

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::net::SocketAddrV4;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use wire::units::Nanos;
@@ -41,6 +42,9 @@ pub type Shared = Arc<Mutex<Option<Summary>>>;
 /// How often [`Shared`] is brought up to date.
 const SHARE_INTERVAL: Nanos = Nanos(250_000_000);
 
+/// How often it is looked whether more batches may start, where somebody says so.
+const LOOK_INTERVAL: Nanos = Nanos(2_000_000);
+
 /// Runs a host until its workload has ended or `stop` comes; a host that receives runs until `stop`. Gives its figures.
 ///
 /// Needs a tokio runtime with I/O enabled. Seeds come from the system; `observe` is told of everything that happens.
@@ -73,8 +77,10 @@ pub async fn run(
     } else {
         None
     };
+    let released = settings.released.take();
     let host = Host::new(settings, role, workload, seeds, source_ports, previous, observe, clock.now())?;
-    let mut sharing = Sharing { host, shared, next: Nanos(0) };
+    let mut sharing = Sharing { host, shared, next: Nanos(0), released, look: Nanos(0) };
+    sharing.look_for_released(clock.now());
     let traffic = driver::drive(&mut sharing, &sockets, clock, stop).await?;
     let mut summary = sharing.host.summary(clock.now());
     summary.datagrams = traffic.into();
@@ -87,6 +93,18 @@ struct Sharing {
     host: Host,
     shared: Shared,
     next: Nanos,
+    /// Batches that may have started, as somebody else says, and when that is looked at next.
+    released: Option<Arc<AtomicU32>>,
+    look: Nanos,
+}
+
+impl Sharing {
+    fn look_for_released(&mut self, now: Nanos) {
+        if let Some(released) = &self.released {
+            self.host.release(released.load(Ordering::Acquire));
+            self.look = now + LOOK_INTERVAL;
+        }
+    }
 }
 
 impl Machine for Sharing {
@@ -103,11 +121,15 @@ impl Machine for Sharing {
             self.next = now + SHARE_INTERVAL;
             *self.shared.lock().unwrap_or_else(PoisonError::into_inner) = Some(self.host.summary(now));
         }
+        if now >= self.look {
+            self.look_for_released(now);
+        }
         self.host.handle_timeout(now);
     }
 
     fn poll_timeout(&mut self) -> Option<Nanos> {
-        let next = self.next;
+        let look = self.released.as_ref().map_or(self.next, |_| self.look);
+        let next = self.next.min(look);
         Some(self.host.poll_timeout().map_or(next, |at| at.min(next)))
     }
 

@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
 use controller::topology::{self, PortFault, Topology, port_fault};
 use rdcc::receiver::ReceiverConfig;
@@ -141,6 +143,8 @@ pub struct Settings {
     pub admission: Option<AdmissionSettings>,
     /// Where a receiver keeps its Epoch from one run to the next.
     pub epoch_file: Option<PathBuf>,
+    /// How many batches may have started: somebody else counts them up. None: all may.
+    pub released: Option<Arc<AtomicU32>>,
 }
 
 /// Settings that can't be made.
@@ -272,7 +276,19 @@ impl Settings {
             trusted: sender.crn_addresses.clone(),
         });
         let epoch_file = given.epoch_file.clone();
-        Ok(Self { address, rdcc_port, dscp, carrier, sender, receiver, dcqcn, admission, epoch_file })
+        let released = None;
+        Ok(Self {
+            address,
+            rdcc_port,
+            dscp,
+            carrier,
+            sender,
+            receiver,
+            dcqcn,
+            admission,
+            epoch_file,
+            released,
+        })
     }
 }
 

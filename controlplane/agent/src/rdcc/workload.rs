@@ -61,6 +61,8 @@ pub(super) struct Progress {
     started: u32,
     /// When the next batch is to start.
     next_at: Option<Nanos>,
+    /// Batches that may start; none: all.
+    released: Option<u32>,
     batch_start: Nanos,
     open: BTreeMap<(SocketAddr, u64), (Nanos, u64)>,
     pub(super) submitted: u64,
@@ -79,6 +81,7 @@ impl Progress {
             workload,
             started: 0,
             next_at: anything.then_some(Nanos(0)),
+            released: None,
             batch_start: Nanos(0),
             open: BTreeMap::new(),
             submitted: 0,
@@ -99,14 +102,23 @@ impl Progress {
         self.started
     }
 
+    /// No more batches than these may start, until more are released.
+    pub(super) fn release(&mut self, batches: u32) {
+        self.released = Some(batches);
+    }
+
+    fn is_released(&self) -> bool {
+        self.released.is_none_or(|released| self.started < released)
+    }
+
     /// When [`Progress::start`] gives something.
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        self.next_at
+        self.next_at.filter(|_| self.is_released())
     }
 
     /// The messages of the next batch, if its time has come.
     pub(super) fn start(&mut self, now: Nanos) -> Vec<(Ipv4Addr, MessageShape)> {
-        if self.next_at.is_none_or(|at| now < at) {
+        if !self.is_released() || self.next_at.is_none_or(|at| now < at) {
             return Vec::new();
         }
         self.next_at = None;
@@ -203,6 +215,26 @@ mod tests {
         progress.ended(peer, MessageId(3), false, Nanos(60));
         assert!(progress.is_finished());
         assert_eq!((progress.octets_done, progress.took.len()), (20, 2));
+    }
+
+    #[test]
+    fn a_batch_that_isnt_released_waits() {
+        let to = vec![Ipv4Addr::new(10, 0, 0, 9)];
+        let messages = vec![MessageShape::new(10)];
+        let mut progress = Progress::new(Workload { to, messages, batches: 2, gap: Nanos(50) });
+        progress.release(0);
+        assert_eq!(progress.poll_timeout(), None);
+        assert!(progress.start(Nanos(7)).is_empty());
+        assert!(!progress.is_finished());
+        progress.release(1);
+        assert_eq!(progress.poll_timeout(), Some(Nanos(0)));
+        assert_eq!(progress.start(Nanos(7)).len(), 1);
+        let peer = SocketAddr::from(([10, 0, 0, 9], 52_100));
+        progress.submitted(peer, MessageId(1), 10, Nanos(7));
+        progress.ended(peer, MessageId(1), true, Nanos(9));
+        assert!(progress.start(Nanos(1000)).is_empty());
+        progress.stop();
+        assert!(progress.is_finished());
     }
 
     #[test]

@@ -137,6 +137,9 @@ pub struct Load {
     /// Pause between two batches
     #[arg(long, value_name = "TIME", help_heading = "Workload")]
     pub gap: Option<Time>,
+    /// Start a batch only when SIGUSR1 has come for it: so somebody can have several hosts begin theirs together
+    #[arg(long, help_heading = "Workload")]
+    pub in_step: bool,
 }
 
 impl Common {

@@ -8,7 +8,7 @@ pub mod print;
 use std::fs;
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use agent::rdcc::settings::Carrier;
 use agent::rdcc::{Observer, Role, Settings, Workload, run as run_host};
@@ -72,7 +72,7 @@ fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
     if role.sends() {
         given.admission = Some(admission::from_environment(std::env::vars_os()).into_diagnostic()?);
     }
-    let settings = Settings::new(place, &given, common.carrier()).into_diagnostic()?;
+    let mut settings = Settings::new(place, &given, common.carrier()).into_diagnostic()?;
     let workload = if role.sends() { workload(load, place)? } else { Workload::default() };
     if role == Role::Sender {
         check_workload(&workload)?;
@@ -88,6 +88,9 @@ fn host(common: &Common, role: Role, load: &Load) -> Result<()> {
             let listener = http::listen(address).await?;
             let shared = Arc::clone(&shared);
             tokio::spawn(http::serve(listener, move |request| metrics::answer(request, &shared)));
+        }
+        if load.in_step {
+            settings.released = Some(counting(SignalKind::user_defined1())?);
         }
         let stop = noting(interrupted()?, &asked);
         let observe: Observer = Box::new(move |now, event| printer.event(now, event));
@@ -183,6 +186,19 @@ fn ignored_signals() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
+}
+
+/// How often a signal has come from now on. Within a runtime.
+fn counting(kind: SignalKind) -> Result<Arc<AtomicU32>> {
+    let mut signal = signal(kind).into_diagnostic()?;
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    tokio::spawn(async move {
+        while signal.recv().await.is_some() {
+            counted.fetch_add(1, Ordering::Release);
+        }
+    });
+    Ok(count)
 }
 
 /// Waits for `stop`, and notes that it came.

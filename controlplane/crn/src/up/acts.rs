@@ -244,7 +244,13 @@ impl Live<'_> {
             }
             Node::Host(name) => {
                 let (network, topology, file) = (&self.network, self.topology, &*self.file);
-                let orders = Orders { network, topology, file, batches: self.args.batches };
+                let orders = Orders {
+                    network,
+                    topology,
+                    file,
+                    batches: self.args.batches,
+                    in_step: self.args.compare,
+                };
                 self.hosts.restart(self.run, &orders, name, self.stop)?;
                 self.tell(&format!("{name} runs"));
             }

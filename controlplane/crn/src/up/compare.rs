@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use controller::pipeline::generated::counters::reports_sent;
-use controller::topology::Topology;
+use controller::topology::{Mode, Topology, Workload};
 use miette::{IntoDiagnostic as _, Result};
 use serde_json::{Value, json};
-use sim::{Pipeline, Scheme, Summary};
+use sim::{Link, Pipeline, Scheme, Summary};
+use wire::units::Nanos;
 
 use super::figures::{Figures, right};
+use super::hosts::Told;
 use super::stop::Stop;
 
 /// The simulation's, as `crn sim` has it.
@@ -61,20 +63,12 @@ pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
     let port = &workload.bottleneck;
     let b_th = sim.bottleneck.b_th_octets.max(1) as f64;
     let link = topology.link_at(port).map_or(1, |link| link.rate_bps) as f64;
-    let agents = || live.hosts.agents.values();
-
-    let mut took: Vec<f64> = agents().flat_map(|agent| agent.told.took.iter().copied()).collect();
-    took.sort_by(f64::total_cmp);
-    let quantile = |percent: usize| {
-        let rank = (took.len() * percent).div_ceil(100).max(1);
-        took.get(rank - 1).copied().unwrap_or_default() / live.factor as f64
-    };
-    let goodput = |agent: &super::hosts::Agent| {
-        agent.told.summary.as_ref().and_then(|summary| summary.pointer("/messages/goodput")?.as_f64())
-    };
-    let live_goodput = agents().filter_map(goodput).sum::<f64>() * 1e6 / link;
+    let told = || live.hosts.agents.values().map(|agent| &agent.told);
+    let goodput =
+        |told: &Told| told.summary.as_ref().and_then(|all| all.pointer("/messages/goodput")?.as_f64());
+    let live_goodput = told().filter_map(goodput).sum::<f64>() * 1e6 / link;
     let sim_goodput = sim.goodput_mbps * 1e6 / (link * live.factor as f64);
-    let deepest = agents().map(|agent| agent.told.deepest).max().filter(|&depth| depth > 0);
+    let deepest = told().map(|told| told.deepest).max().filter(|&depth| depth > 0);
     let sent = |kind: &str| {
         let cells = live.counters.values().flatten();
         let cells =
@@ -82,20 +76,41 @@ pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
         cells.map(|cell| cell.packets).sum::<u64>() as f64
     };
     let reports = &sim.reports;
+    let sim_reports = reports.congestion_to_receiver + reports.congestion_to_sender;
+    let live_reports: u64 = told().map(|told| told.reports_heard + told.reports_ignored).sum();
+    let of_episode = |reports: u64, episodes: u64| reports as f64 / episodes.max(1) as f64;
     let a_batch = |reports: u64| reports as f64 / f64::from(workload.batches.max(1));
-    let live_batches = f64::from(agents().map(|agent| agent.told.batches).max().unwrap_or(1).max(1));
+    let live_batches = f64::from(told().map(|told| told.batches).max().unwrap_or(1).max(1));
     let row = |what, sim, live| Row { what, sim, live: Some(live) };
-    let fct = &sim.messages.fct_us;
-    vec![
-        row("completion of the median message, us", fct.p50, quantile(50)),
-        row("completion of 99 in 100 messages, us", fct.p99, quantile(99)),
-        row("completion of the slowest message, us", fct.max, quantile(100)),
-        row("goodput as a part of the bottleneck", sim_goodput, live_goodput),
+    let mut rows = vec![
+        row(
+            "reports per congestion episode",
+            of_episode(sim_reports, reports.episodes),
+            of_episode(live_reports, told().map(|told| told.episodes).sum()),
+        ),
         Row {
-            what: "deepest queue / B_th",
-            sim: sim.bottleneck.queue_peak_octets as f64 / b_th,
+            what: "deepest queue reported / B_th",
+            sim: reports.deepest_octets as f64 / b_th,
             live: deepest.map(|depth| depth as f64 / b_th),
         },
+    ];
+    let slowdown = &sim.messages.slowdown;
+    for (mode, sim, [p50, p99]) in [
+        (Mode::Scheduled, &slowdown.scheduled, ["scheduled: median / ideal", "scheduled: 99 in 100 / ideal"]),
+        (
+            Mode::Unscheduled,
+            &slowdown.unscheduled,
+            ["unscheduled: median / ideal", "unscheduled: 99 in 100 / ideal"],
+        ),
+    ] {
+        let live = slowdowns(topology, workload, mode, live);
+        if !live.is_empty() {
+            rows.push(row(p50, sim.p50, sim::percentile(&live, 50.0)));
+            rows.push(row(p99, sim.p99, sim::percentile(&live, 99.0)));
+        }
+    }
+    rows.extend([
+        row("goodput as a part of the bottleneck", sim_goodput, live_goodput),
         row(
             "reports to receivers, a batch",
             a_batch(reports.congestion_to_receiver),
@@ -106,7 +121,25 @@ pub fn rows(topology: &Topology, sim: &Summary, live: &Figures) -> Vec<Row> {
             a_batch(reports.congestion_to_sender),
             sent("congestion, to sender") / live_batches,
         ),
-    ]
+    ]);
+    rows
+}
+
+/// How many times the ideal each live message of a mode took, in order.
+fn slowdowns(topology: &Topology, workload: &Workload, mode: Mode, live: &Figures) -> Vec<f64> {
+    let Some(link) = topology.link_at(&workload.bottleneck) else { return Vec::new() };
+    let link = Link { rate_bps: link.rate_bps, delay: Nanos(link.delay_ns) };
+    let ideals = sim::ideals(workload, link, Nanos(topology.rdcc.base_rtt_ns));
+    let shapes: Vec<_> = workload.messages.iter().zip(ideals).collect();
+    let of = |&(octets, micros): &(u64, f64)| {
+        // A message is known by its size.
+        let (shape, ideal) = shapes.iter().find(|(shape, _)| shape.size == octets)?;
+        (shape.mode == mode).then(|| micros * 1000.0 / ideal.0.max(1) as f64)
+    };
+    let took = live.hosts.agents.values().flat_map(|agent| &agent.told.took);
+    let mut all: Vec<f64> = took.filter_map(of).collect();
+    all.sort_by(f64::total_cmp);
+    all
 }
 
 /// As a table.
@@ -125,8 +158,9 @@ pub fn table(rows: &[Row]) -> String {
     }
     right(&mut table, 1..5);
     format!(
-        "{table}\nLive times are divided as rates were. Live depth is that of the deepest report; where nothing was \
-         reported, the queue stayed below B_th."
+        "{table}\nIdeal: all messages of a batch over the bottleneck's link, and a round trip. Live completion is when the sender \
+         hears of it, simulated when the last octet arrives. Reports to a host with less than four round trips between them \
+         are of one episode; where nothing was reported, the queue stayed below B_th."
     )
 }
 

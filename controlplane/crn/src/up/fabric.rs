@@ -1,6 +1,6 @@
 //! The switches of a run: a process each, and the controller that gives them program and entries.
 
-mod line;
+pub mod line;
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
@@ -17,7 +17,7 @@ use controller::diff;
 use controller::machine::{Controller, CounterCell, State, cells, counters_request, settle};
 use controller::pipeline::Pipeline;
 use controller::plan::Program;
-use controller::topology::{PortRef, Topology};
+use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
 use p4runtime::client::Options;
 use wire::units::Nanos;
@@ -36,11 +36,6 @@ pub enum Target {
     /// `simple_switch_grpc`
     Bmv2,
 }
-
-/// P4Runtime's port of the first switch, within the switches' namespace.
-const FIRST_PORT: u16 = 50_051;
-/// Thrift's, likewise.
-const FIRST_THRIFT_PORT: u16 = 9_090;
 
 /// How long a switch may take to listen, and to take its program and entries.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -101,9 +96,8 @@ impl Fabric {
         let switches = BTreeMap::new();
         let mut fabric = Self { target, run: id, namespace, pipeline, emulated, switches };
         for ((name, switch), offset) in topology.switches.iter().zip(0..) {
-            let address = SocketAddr::from(([127, 0, 0, 1], FIRST_PORT + offset));
-            let thrift = FIRST_THRIFT_PORT + offset;
-            let command = fabric.command(network, topology, name, address, thrift)?;
+            let (address, thrift) = line::place(offset);
+            let command = fabric.command(network, topology, name, (address, thrift))?;
             let number = run.spawn(&fabric.namespace, name, command)?;
             let running = Running { number, lives: 1, device_id: switch.device_id, address, thrift };
             fabric.switches.insert(name.clone(), running);
@@ -117,29 +111,10 @@ impl Fabric {
         network: &Network,
         topology: &Topology,
         name: &str,
-        address: SocketAddr,
-        thrift: u16,
+        (address, thrift): (SocketAddr, u16),
     ) -> Result<Command> {
-        let switch = topology.switches.get(name).ok_or_else(|| miette!("there is no switch {name}"))?;
-        let mut command = match self.target {
-            Target::Soft => line::soft(topology, name, switch, address, self.emulated)?,
-            Target::Bmv2 => {
-                let mut command = Command::new("simple_switch_grpc");
-                command.args(["--no-p4", "--log-console", "-L", "warn"]);
-                command.arg("--device-id").arg(switch.device_id.to_string());
-                command.arg("--thrift-port").arg(thrift.to_string());
-                command
-            }
-        };
-        for &port in switch.ports.keys() {
-            let interface = network.interface(&PortRef { switch: name.to_owned(), port });
-            command.arg("-i").arg(format!("{port}@{interface}"));
-        }
-        if self.target == Target::Bmv2 {
-            command.arg("--").arg("--grpc-server-addr").arg(address.to_string());
-            command.args(["--priority-queues", "8"]);
-        }
-        Ok(command)
+        let (target, emulated) = (self.target, self.emulated);
+        line::of_switch(network, topology, name, line::Way { target, emulated, address, thrift })
     }
 
     /// Starts a switch that has ended once more; it has neither program nor entries.
@@ -151,7 +126,7 @@ impl Fabric {
         name: &str,
     ) -> Result<()> {
         let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
-        let command = self.command(network, topology, name, switch.address, switch.thrift)?;
+        let command = self.command(network, topology, name, (switch.address, switch.thrift))?;
         let lives = switch.lives + 1;
         // What the one before said stays beside.
         let number = run.spawn(&self.namespace, &format!("{name}#{lives}"), command)?;

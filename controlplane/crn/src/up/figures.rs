@@ -125,7 +125,7 @@ impl Figures {
             let value = json!({
                 "agent": agent.role.agent(), "batches": told.batches, "done": told.done, "aborted": told.aborted,
                 "reports_heard": told.reports_heard, "reports_ignored": told.reports_ignored,
-                "deepest": told.deepest, "lines_lost": told.lines_lost, "summary": told.summary,
+                "deepest": told.deepest, "episodes": told.episodes, "lines_lost": told.lines_lost, "summary": told.summary,
             });
             (name.clone(), value)
         });

@@ -1,6 +1,6 @@
 //! The hosts of a run: an agent in each that the workload names, and what it tells.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -13,6 +13,7 @@ use miette::{IntoDiagnostic as _, Result, miette};
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use wire::units::Nanos;
 
 use super::network::Network;
 use super::run::{Number, Run};
@@ -22,6 +23,9 @@ use super::stop::Stop;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an agent may take to end when asked.
 const FAREWELL: Duration = Duration::from_secs(10);
+
+/// Messages whose times are kept: a run may go on for ever.
+const KEPT: usize = 1 << 16;
 
 /// What a host does in the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +67,12 @@ pub struct Agent {
     /// Octets of a line that isn't complete.
     rest: Vec<u8>,
     started: bool,
+    /// Between reports of two episodes, in microseconds.
+    gap: f64,
     /// Batches to be sent, those of earlier lives among them.
     batches: u32,
+    /// Batches that may have begun, where all begin theirs together.
+    released: u32,
     /// What it told, in all its lives.
     pub told: Told,
 }
@@ -80,6 +88,8 @@ pub struct Orders<'a> {
     pub file: &'a Path,
     /// How many batches, if not the workload's.
     pub batches: Option<u32>,
+    /// Whether all senders begin each batch together, as a simulation has it.
+    pub in_step: bool,
 }
 
 /// What an agent told.
@@ -99,8 +109,12 @@ pub struct Told {
     pub deepest: u64,
     /// Lines that it couldn't write: what they would have told is missing here.
     pub lines_lost: u64,
-    /// How long each message took that was done, in microseconds, at a sender.
-    pub took: Vec<f64>,
+    /// Octets of each message that was done, and how long it took in microseconds, at a sender; of the last ones.
+    pub took: VecDeque<(u64, f64)>,
+    /// How often reports began to come.
+    pub episodes: u64,
+    /// When the last one came, in microseconds since the agent began.
+    last_report: Option<f64>,
     /// Its figures at the end.
     pub summary: Option<Value>,
 }
@@ -192,6 +206,18 @@ impl Hosts {
         self.agents.values_mut().try_for_each(Agent::hear)
     }
 
+    /// Has the senders begin their next batch, if all of them have ended the last one.
+    pub fn step(&mut self, run: &mut Run) {
+        let sends = |agent: &&mut Agent| agent.role.sends() && run.status(agent.number).is_none();
+        let mut senders: Vec<&mut Agent> = self.agents.values_mut().filter(sends).collect();
+        if senders.iter().all(|agent| agent.started && agent.told.batches >= agent.released) {
+            for agent in &mut senders {
+                agent.released = agent.told.batches + 1;
+                run.signal(agent.number, Signal::SIGUSR1);
+            }
+        }
+    }
+
     /// Whether all that was to be sent has ended.
     pub fn finished(&self, run: &mut Run) -> bool {
         self.agents
@@ -242,7 +268,7 @@ impl Agent {
         for line in lines.split(|&octet| octet == b'\n') {
             if let Ok(event) = serde_json::from_slice::<Value>(line) {
                 self.started |= event["event"] == "started";
-                self.told.take(event);
+                self.told.take(event, self.gap);
             }
         }
         Ok(())
@@ -250,19 +276,29 @@ impl Agent {
 }
 
 impl Told {
-    fn take(&mut self, event: Value) {
+    /// Takes an event in; reports with less than `gap` microseconds between them are of one episode.
+    fn take(&mut self, event: Value, gap: f64) {
         match event["event"].as_str() {
             Some("batch_done") => self.batches += 1,
             // A receiver tells its length, a sender how long it took.
             Some("message_done") => {
-                if let Some(took) = event["took"].as_f64() {
+                if let Some((took, octets)) = event["took"].as_f64().zip(event["octets"].as_u64()) {
                     self.done += 1;
-                    self.took.push(took);
+                    if self.took.len() == KEPT {
+                        self.took.pop_front();
+                    }
+                    self.took.push_back((octets, took));
                 }
             }
             Some("message_aborted") => self.aborted += 1,
             Some("lines_lost") => self.lines_lost += event["count"].as_u64().unwrap_or_default(),
             Some("report") => {
+                let at = event["at"].as_f64();
+                // One that was started once more counts its time anew.
+                let goes_on =
+                    at.zip(self.last_report).is_some_and(|(at, last)| at >= last && at - last < gap);
+                self.episodes += u64::from(!goes_on);
+                self.last_report = at;
                 let depth = event["depth"].as_u64().unwrap_or_default();
                 self.deepest = self.deepest.max(depth);
                 if event["heard"] == true {
@@ -279,7 +315,32 @@ impl Told {
 
 impl Orders<'_> {
     fn start(&self, run: &mut Run, name: &str, role: Role, lives: u32) -> Result<Agent> {
-        let Self { network, topology, file, batches } = self;
+        let (command, batches) = self.command(name, role, &run.file(&format!("{name}.epoch")))?;
+        let of_life = if lives == 1 { name.to_owned() } else { format!("{name}#{lives}") };
+        let number = run.spawn(&self.network.host(name), &of_life, command)?;
+        let path = run.file(&format!("{of_life}.out"));
+        let output = File::options().read(true).write(true).open(path).into_diagnostic()?;
+        let (rest, told) = (Vec::new(), Told::default());
+        let gap = sim::episode_gap(Nanos(self.topology.rdcc.base_rtt_ns)).0 as f64 / 1000.0;
+        Ok(Agent {
+            role,
+            number,
+            lives,
+            output,
+            read: 0,
+            rest,
+            started: false,
+            gap,
+            batches,
+            released: 0,
+            told,
+        })
+    }
+
+    /// The line of a host's agent, and how many batches it sends. A receiver keeps its Epoch in a file: one that is started
+    /// once more doesn't take up credit that the one before gave.
+    pub fn command(&self, name: &str, role: Role, epoch: &Path) -> Result<(Command, u32)> {
+        let Self { topology, file, batches, .. } = self;
         let host = topology.hosts.get(name).ok_or_else(|| miette!("there is no host {name}"))?;
         let workload = workload_of(topology, name).filter(|_| role.sends());
         let batches = workload.map_or(0, |workload| batches.unwrap_or(workload.batches));
@@ -287,17 +348,14 @@ impl Orders<'_> {
         if let Some(workload) = workload {
             command.arg("--batches").arg(batches.to_string());
             command.arg("--gap").arg(format!("{}ns", workload.gap_ns));
+            if self.in_step {
+                command.arg("--in-step");
+            }
         }
         if role != Role::Sender {
-            // One that is started once more doesn't take up credit that the one before gave.
-            command.arg("--epoch-file").arg(run.file(&format!("{name}.epoch")));
+            command.arg("--epoch-file").arg(epoch);
         }
-        let of_life = if lives == 1 { name.to_owned() } else { format!("{name}#{lives}") };
-        let number = run.spawn(&network.host(name), &of_life, command)?;
-        let path = run.file(&format!("{of_life}.out"));
-        let output = File::options().read(true).write(true).open(path).into_diagnostic()?;
-        let (rest, told) = (Vec::new(), Told::default());
-        Ok(Agent { role, number, lives, output, read: 0, rest, started: false, batches, told })
+        Ok((command, batches))
     }
 }
 

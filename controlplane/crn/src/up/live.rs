@@ -25,8 +25,8 @@ use crate::output::plural;
 
 /// How often what goes on is looked at.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often, where somebody may type.
-const LOOK_AT_PROMPT: Duration = Duration::from_millis(20);
+/// How often, where somebody may type or all senders wait for the slowest.
+const LOOK_CLOSELY: Duration = Duration::from_millis(20);
 
 /// Who is spoken to, and where.
 #[derive(Clone, Copy, Debug)]
@@ -141,7 +141,8 @@ pub fn run(wanted: Wanted<'_>, run: &mut Run, stop: &Stop) -> Result<Figures> {
         network.host("...")
     ));
     let begin = Instant::now();
-    let orders = Orders { network: &network, topology, file: &file, batches: args.batches };
+    let orders =
+        Orders { network: &network, topology, file: &file, batches: args.batches, in_step: args.compare };
     let hosts = Hosts::start(run, &orders, stop)?;
     if hosts.agents.is_empty() && !args.cli {
         voice.say("the file has no workload: the network stands until --duration or Ctrl-C");
@@ -203,6 +204,9 @@ impl Live<'_> {
     /// Looks at what goes on; where somebody can start it once more, a process that ended by itself is said, and no error.
     pub(super) fn tick(&mut self) -> Result<()> {
         self.hosts.hear()?;
+        if self.args.compare {
+            self.hosts.step(self.run);
+        }
         let mut ended = self.fabric.ended(self.run);
         ended.extend(self.hosts.ended(self.run));
         let steward = self.steward.number();
@@ -230,7 +234,7 @@ impl Live<'_> {
             view.show(&self.hosts, self.begin.elapsed());
             match &prompt {
                 None if !self.hosts.agents.is_empty() && self.hosts.finished(self.run) => break,
-                None => std::thread::sleep(LOOK),
+                None => std::thread::sleep(if self.args.compare { LOOK_CLOSELY } else { LOOK }),
                 Some(prompt) => match prompt.heard() {
                     Some(Input::End) => break,
                     Some(Input::Line(line)) => {
@@ -239,7 +243,7 @@ impl Live<'_> {
                         }
                         prompt.ask();
                     }
-                    None => std::thread::sleep(LOOK_AT_PROMPT),
+                    None => std::thread::sleep(LOOK_CLOSELY),
                 },
             }
         }

@@ -9,6 +9,7 @@ mod hosts;
 mod live;
 mod network;
 mod order;
+mod plan;
 mod process;
 mod prompt;
 mod run;
@@ -49,6 +50,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[command(
     after_help = "Everything is removed at the end, on Ctrl-C and SIGTERM; after a kill, `crn down` does it."
 )]
+#[expect(clippy::struct_excessive_bools, reason = "one flag each")]
 pub struct Args {
     /// Topology file
     #[arg(value_name = "TOPOLOGY")]
@@ -76,6 +78,10 @@ pub struct Args {
     /// lists it. The run goes on until `exit`
     #[arg(long)]
     cli: bool,
+    /// Print the lines that would be started, as one JSON object, and start nothing: for those who make the network in
+    /// another way, as `topologies/mininet_run.py` does
+    #[arg(long, conflicts_with_all = ["cli", "compare", "capture", "duration"])]
+    plan: bool,
     /// Print one JSON object; answers of the prompt go to standard error
     #[arg(long)]
     json: bool,
@@ -128,12 +134,6 @@ fn demand_root(command: &str) -> Result<()> {
 /// Runs `crn up`.
 pub fn run(args: &Args) -> Result<()> {
     let mut topology = output::load(&args.topology)?.without_chips();
-    demand_root("up")?;
-    run::demand(&[("ip", "apt-get install iproute2"), ("ethtool", "apt-get install ethtool")])?;
-    if args.target == Target::Bmv2 {
-        let help = "BMv2: https://github.com/p4lang/behavioral-model, its target simple_switch_grpc";
-        run::demand(&[("simple_switch_grpc", help), ("simple_switch_CLI", help)])?;
-    }
     let nodes = topology.switches.len() + topology.hosts.len();
     if nodes > MOST_NODES {
         return Err(miette!(
@@ -154,10 +154,20 @@ pub fn run(args: &Args) -> Result<()> {
     }
     let simulated = args.compare.then(|| topology.clone());
     scale.apply(&mut topology)?;
+    let wanted = Wanted { args, topology: &topology, scale, simulated };
+    if args.plan {
+        println!("{}", serde_json::to_string_pretty(&plan::json(&wanted)?).into_diagnostic()?);
+        return Ok(());
+    }
+    demand_root("up")?;
+    run::demand(&[("ip", "apt-get install iproute2"), ("ethtool", "apt-get install ethtool")])?;
+    if args.target == Target::Bmv2 {
+        let help = "BMv2: https://github.com/p4lang/behavioral-model, its target simple_switch_grpc";
+        run::demand(&[("simple_switch_grpc", help), ("simple_switch_CLI", help)])?;
+    }
 
     let stop = Stop::listen()?;
     let mut run = Run::begin(&args.topology.display().to_string())?;
-    let wanted = Wanted { args, topology: &topology, scale, simulated };
     let figures = live::run(wanted, &mut run, &stop);
     let ended = run.end();
     let mut figures = figures?;

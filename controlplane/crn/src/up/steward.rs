@@ -4,6 +4,7 @@
 //! again to a switch that was started once more, follows the file, and reads the counters of marked flows.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -115,13 +116,23 @@ fn spawn(
     factor: u64,
     lives: u32,
 ) -> Result<Number> {
+    let command = command(file, factor, fabric.addresses())?;
+    run.spawn(&network.switches(), &name(lives), command)
+}
+
+/// Its line, for switches at these addresses.
+pub fn command<'a>(
+    file: &Path,
+    factor: u64,
+    switches: impl Iterator<Item = (&'a str, SocketAddr)>,
+) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().into_diagnostic()?);
     command.arg("controller").arg(file).args(["--log", "json", "--check", CHECK_SECONDS]);
     command.arg("--scale").arg(factor.to_string());
-    for (switch, address) in fabric.addresses() {
+    for (switch, address) in switches {
         command.arg("--at").arg(format!("{switch}={address}"));
     }
-    run.spawn(&network.switches(), &name(lives), command)
+    Ok(command)
 }
 
 /// The switches that a log says are ready, the first time each.

@@ -77,17 +77,22 @@ impl Means {
         self == Self::Netem || self.emulated(target).0
     }
 
-    /// What isn't as in the file, or isn't done by the kernel, in words.
-    pub fn said(self, target: Target, topology: &Topology) -> Option<String> {
+    /// How links are that the kernel does nothing about, in words.
+    pub fn links(emulated: bool, topology: &Topology) -> &'static str {
         let lossy = topology.workloads.iter().any(|workload| workload.loss_ppm > 0);
-        let links = match (self.delays(target), lossy) {
+        match (emulated, lossy) {
             (true, _) => "crn switch delays, and loses, what its links carry",
             (false, false) => "links have no delay of their own, what there is comes from switches and hosts",
             (false, true) => {
                 "links have no delay of their own, what there is comes from switches and hosts, and they lose nothing, although \
                  the workload's `loss` asks for it"
             }
-        };
+        }
+    }
+
+    /// What isn't as in the file, or isn't done by the kernel, in words.
+    pub fn said(self, target: Target, topology: &Topology) -> Option<String> {
+        let links = Self::links(self.emulated(target).0, topology);
         match self {
             Self::Netem => None,
             Self::Tbf => Some(format!("this kernel has no netem: {links}")),
@@ -137,7 +142,7 @@ impl Means {
     }
 
     /// What leaves a host.
-    fn of_host(self, link: &Link) -> Option<String> {
+    pub fn of_host(self, link: &Link) -> Option<String> {
         let (micros, rate) = (link.delay_ns / 1000, link.rate_bps);
         match self {
             Self::Netem => Some(format!("netem delay {micros}us rate {rate}bit limit {UNDER_WAY}")),

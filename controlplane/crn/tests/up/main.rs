@@ -7,9 +7,11 @@ mod capture;
 mod cli;
 mod ends;
 mod faults;
+mod incast;
 mod mininet;
 mod sandbox;
 mod session;
+mod soak;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -203,8 +205,15 @@ const CASES: &[Case] = &[
     ("agents_killed_under_load_are_taken_up_again", faults::agents_killed, &[]),
     ("a_link_that_flaps_costs_time_and_no_message", faults::link_flapped, &["ping"]),
     ("a_full_disk_costs_lines_and_no_message", faults::disk_full, &["mount", "umount"]),
+    ("the_incast_live_is_within_2_of_its_simulation", incast::beside_its_simulation, &[]),
+    ("in_the_incast_live_reports_arrive_and_grants_and_queue_fall", incast::soft, &[]),
+    ("in_the_incast_live_on_bmv2_reports_arrive_and_grants_and_queue_fall", incast::bmv2, BMV2),
+    ("a_long_run_is_flat_and_consistent", soak::flat_and_consistent, &[]),
     ("mininet_with_crn_switch_all_hosts_reach_all", mininet::pingall_soft, MININET),
     ("mininet_with_bmv2_all_hosts_reach_all", mininet::pingall_bmv2, MININET_BMV2),
+    ("mininet_with_crn_switch_runs_the_workload", mininet::agents_soft, MININET),
+    ("mininet_with_bmv2_runs_the_workload", mininet::agents_bmv2, MININET_BMV2),
+    ("mininets_xterm_is_in_its_host", mininet::xterm, MININET),
     ("mininets_prompt_takes_commands_and_ends", mininet::prompt, MININET),
     ("mininet_ended_by_a_signal_leaves_nothing", mininet::terminated, MININET),
 ];

@@ -12,10 +12,14 @@ use super::sandbox::{Sandbox, text};
 const PYTHON: &str = "/usr/bin/python3";
 
 fn script(sandbox: &Sandbox, options: &[&str]) -> Command {
+    script_of(sandbox, "two-switches.yaml", options)
+}
+
+fn script_of(sandbox: &Sandbox, topology: &str, options: &[&str]) -> Command {
     let manifest = env!("CARGO_MANIFEST_DIR");
     let mut command = Command::new(PYTHON);
     command.arg(format!("{manifest}/../../topologies/mininet_run.py"));
-    command.arg(format!("{manifest}/tests/up/two-switches.yaml"));
+    command.arg(format!("{manifest}/tests/up/{topology}"));
     command.args(["--crn", env!("CARGO_BIN_EXE_crn")]).args(options);
     sandbox.marks(&mut command);
     command
@@ -26,7 +30,7 @@ fn pingall(options: &[&str]) {
     let output = script(&sandbox, options).arg("--pingall").output().unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success(), "{said}");
-    assert!(said.contains("Applied to 2 switches"), "{said}");
+    assert!(said.contains("controller: 2 switches ready"), "{said}");
     assert!(said.contains("0% dropped (6/6 received)"), "{said}");
     sandbox.is_clean();
 }
@@ -39,18 +43,87 @@ pub fn pingall_bmv2() {
     pingall(&["--target", "bmv2"]);
 }
 
+/// The file's workload between Mininet's hosts, its rates scaled, its reports heard.
+fn agents(options: &[&str]) {
+    let sandbox = Sandbox::new();
+    let options = [&["--agents", "--batches", "3"], options].concat();
+    let output = script_of(&sandbox, "two-to-one.yaml", &options).output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("rates are the file's / "), "{said}");
+    assert!(said.contains("3 agents started"), "{said}");
+    for line in
+        ["a (rdcc-sender): 6 done, 0 aborted", "b (rdcc-sender): 6 done", "r (rdcc-receiver): 12 done"]
+    {
+        assert!(said.contains(line), "{said}");
+    }
+    sandbox.is_clean();
+}
+
+pub fn agents_soft() {
+    agents(&[]);
+}
+
+pub fn agents_bmv2() {
+    agents(&["--target", "bmv2"]);
+}
+
+/// Mininet's `xterm HOST` starts that program in the host; here is no display, so a script stands in its place and says where
+/// it runs.
+pub fn xterm() {
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("bin");
+    std::fs::create_dir(&folder).unwrap();
+    let said_by_xterm = sandbox.path("xterm-said");
+    for (name, line) in [
+        (
+            "xterm",
+            format!(
+                "ip -br -4 address show scope global > {}.part; mv {0}.part {0}",
+                said_by_xterm.display()
+            ),
+        ),
+        ("xhost", "true".to_owned()),
+        ("socat", "true".to_owned()),
+    ] {
+        let path = folder.join(name);
+        std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    let mut command = script(&sandbox, &["--cli"]);
+    command.env("PATH", path).env("DISPLAY", ":99");
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut orders = child.stdin.take().unwrap();
+    orders.write_all(b"xterm b\n").unwrap();
+    let begin = std::time::Instant::now();
+    while !said_by_xterm.exists() {
+        assert!(begin.elapsed() < super::PATIENCE, "xterm wasn't started");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    orders.write_all(b"exit\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = std::fs::read_to_string(&said_by_xterm).unwrap();
+    assert!(said.contains("10.0.0.2/32"), "{said}");
+    sandbox.is_clean();
+}
+
 pub fn prompt() {
     let sandbox = Sandbox::new();
     let line = "r echo at 10.0.0.9";
     let mut command = script(&sandbox, &["--cli", "--command", line]);
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"a ping -c 1 -W 5 r\nexit\n").unwrap();
+    child.stdin.take().unwrap().write_all(b"a ping -c 1 -W 5 r\npingall\nexit\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let said = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert!(said.contains("at 10.0.0.9\n"), "{said}");
     assert!(said.contains("1 packets transmitted, 1 received"), "{said}");
+    assert!(said.contains("0% dropped (6/6 received)"), "{said}");
     sandbox.is_clean();
 }
 
@@ -60,7 +133,7 @@ pub fn terminated() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    while !line.starts_with("Applied to") {
+    while !line.starts_with("controller: ") {
         line.clear();
         assert!(out.read_line(&mut line).unwrap() > 0, "it ended by itself");
     }

@@ -21,6 +21,7 @@ pub struct Session {
 /// What `figures` says of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
+    pub sends: bool,
     pub batches: u64,
     pub done: u64,
     pub aborted: u64,
@@ -40,6 +41,11 @@ impl Session {
         let orders = child.stdin.take();
         let answers = BufReader::new(child.stderr.take().unwrap());
         Session { child, orders, answers, asked: 0 }
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// The lines that answer an order.
@@ -76,6 +82,7 @@ impl Session {
             };
             let number = |text: &str| text.parse::<u64>().ok();
             let told = Told {
+                sends: *agent == "rdcc-sender",
                 batches: number(batches)?,
                 done: number(done)?,
                 aborted: number(aborted)?,

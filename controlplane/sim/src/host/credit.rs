@@ -7,7 +7,7 @@ use rdcc::Addressee;
 use rdcc::receiver::{DataArrival, Receiver, ReceiverStats};
 use rdcc::sender::{Binding, MessageSpec, SendPermit, Sender, SenderEvent};
 use roce::Received;
-use wire::rdcc::MessageType;
+use wire::rdcc::{Message, MessageType};
 use wire::units::{Nanos, Octets};
 
 use super::nic::Nic;
@@ -21,6 +21,16 @@ pub struct Credit {
     sender: Sender,
     receiver: Receiver,
     port: u16,
+    came: Came,
+}
+
+/// The congestion reports that came to a host, whether or not its scheme heeds them.
+#[derive(Clone, Debug, Default)]
+pub struct Came {
+    /// When.
+    pub times: Vec<Nanos>,
+    /// The largest Queue Depth, in octets.
+    pub deepest_octets: u64,
 }
 
 impl Credit {
@@ -38,7 +48,7 @@ impl Credit {
         receiver_seed[31] = 1;
         let receiver = Receiver::new(parameters::receiver(topology, &uplink, scheme), receiver_seed)
             .map_err(|error| RunError::Parameters { host: name.to_owned(), reason: error.to_string() })?;
-        Ok(Self { sender, receiver, port: topology.domain.ports.rdcc })
+        Ok(Self { sender, receiver, port: topology.domain.ports.rdcc, came: Came::default() })
     }
 
     /// RDCC's UDP port.
@@ -49,6 +59,11 @@ impl Credit {
     /// The receiver's counters.
     pub fn receiver_stats(&self) -> ReceiverStats {
         self.receiver.stats()
+    }
+
+    /// The congestion reports that came.
+    pub fn reports_that_came(&self) -> &Came {
+        &self.came
     }
 
     /// Makes the association with a receiver, before the queue pairs: sequence numbers are kept in it.
@@ -91,6 +106,10 @@ impl Credit {
 
     /// A datagram to RDCC's port: some types are for the sender, some for the receiver, some for either.
     pub fn take_datagram(&mut self, from: SocketAddr, octets: &[u8], now: Nanos) {
+        if let Ok((_, Message::CongestionReport(report))) = wire::rdcc::decode(octets) {
+            self.came.times.push(now);
+            self.came.deepest_octets = self.came.deepest_octets.max(report.queue_depth.0.into());
+        }
         let addressee = rdcc::addressee(octets);
         if addressee != Addressee::Receiver {
             self.sender.handle_datagram(from, octets, now);

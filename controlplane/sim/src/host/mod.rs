@@ -28,7 +28,7 @@ use controller::topology::Scheme;
 
 use admitted::Admitted;
 use advised::Advised;
-use credit::Credit;
+use credit::{Came, Credit};
 use gateway::Gate;
 use nic::Nic;
 use protected::Protected;
@@ -142,6 +142,11 @@ impl Host {
     /// The counters of the RDCC receiver, where there is one.
     pub fn receiver_stats(&self) -> Option<ReceiverStats> {
         self.credit.as_ref().map(Credit::receiver_stats)
+    }
+
+    /// The congestion reports that came, where there is RDCC.
+    pub fn reports_that_came(&self) -> Option<&Came> {
+        self.credit.as_ref().map(Credit::reports_that_came)
     }
 
     /// What moved the windows of admission, where there is one.

@@ -142,6 +142,11 @@ impl Host {
         }
     }
 
+    /// No more than so many batches may start, until it is called again.
+    pub fn release(&mut self, batches: u32) {
+        self.progress.release(batches);
+    }
+
     /// What it did so far; the sockets' counters are the driver's.
     pub fn summary(&self, now: Nanos) -> Summary {
         Summary {

@@ -6,8 +6,15 @@ use std::process::{Command, Stdio};
 use controller::topology::{End, PortRef, Switch, Topology};
 use miette::{IntoDiagnostic as _, Result, miette};
 
+use super::Target;
+use crate::up::network::Network;
 use crate::up::process::{self, MARK};
 use crate::up::tc::{self, Emulated};
+
+/// P4Runtime's port of the first switch, within the switches' namespace.
+const FIRST_PORT: u16 = 50_051;
+/// Thrift's, likewise.
+const FIRST_THRIFT_PORT: u16 = 9_090;
 
 /// Headers around a full payload: Ethernet to `RoCEv2`'s ICRC, and what a frame occupies on a link besides.
 const OVERHEAD_OCTETS: u64 = 14 + 20 + 8 + 12 + 16 + 4 + 24;
@@ -21,8 +28,51 @@ const USUAL_PAYLOAD: u64 = 1024;
 /// Room in a queue beyond what the program admits: packets that it doesn't count, such as its own reports.
 const SPARE_OCTETS: u64 = 64_000;
 
+/// How and where a switch runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// What it is.
+    pub target: Target,
+    /// Whether it is its links as well.
+    pub emulated: Emulated,
+    /// Where it serves P4Runtime.
+    pub address: SocketAddr,
+    /// Where BMv2 serves Thrift.
+    pub thrift: u16,
+}
+
+/// Where the switch of a number serves P4Runtime, and Thrift.
+pub fn place(number: u16) -> (SocketAddr, u16) {
+    (SocketAddr::from(([127, 0, 0, 1], FIRST_PORT + number)), FIRST_THRIFT_PORT + number)
+}
+
+/// The line of a switch's process.
+pub fn of_switch(network: &Network, topology: &Topology, name: &str, way: Way) -> Result<Command> {
+    let Way { target, emulated, address, thrift } = way;
+    let switch = topology.switches.get(name).ok_or_else(|| miette!("there is no switch {name}"))?;
+    let mut command = match target {
+        Target::Soft => soft(topology, name, switch, address, emulated)?,
+        Target::Bmv2 => {
+            let mut command = Command::new("simple_switch_grpc");
+            command.args(["--no-p4", "--log-console", "-L", "warn"]);
+            command.arg("--device-id").arg(switch.device_id.to_string());
+            command.arg("--thrift-port").arg(thrift.to_string());
+            command
+        }
+    };
+    for &port in switch.ports.keys() {
+        let interface = network.interface(&PortRef { switch: name.to_owned(), port });
+        command.arg("-i").arg(format!("{port}@{interface}"));
+    }
+    if target == Target::Bmv2 {
+        command.arg("--").arg("--grpc-server-addr").arg(address.to_string());
+        command.args(["--priority-queues", "8"]);
+    }
+    Ok(command)
+}
+
 /// `crn switch` for a switch: each port is a link of its rate.
-pub fn soft(
+fn soft(
     topology: &Topology,
     name: &str,
     switch: &Switch,
