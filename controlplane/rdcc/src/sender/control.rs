@@ -120,7 +120,7 @@ impl Sender {
         message.grant_limit = message.grant_limit.max(if message.paused { 0 } else { limit });
         let lifetime = if grant.lifetime == Micros(0) { parameters.grant_lifetime } else { grant.lifetime };
         message.usable_until = now + lifetime.nanos();
-        message.pacer.set_rate(grant.pacing_rate, parameters.credit_unit, now);
+        message.pacer.set_rate(grant.pacing_rate, now);
         if let Some((first, repeated)) = message.asked.take() {
             association.rtt.answered(now - first, repeated);
         }

@@ -74,14 +74,14 @@ impl Sender {
             return;
         }
         self.stats.grants += 1;
-        let (lifetime, unit) = (association.parameters.grant_lifetime, association.parameters.credit_unit);
+        let lifetime = association.parameters.grant_lifetime;
         let lifetime = if grant.lifetime == Micros(0) { lifetime } else { grant.lifetime };
         let pool = &mut association.pool;
         let more = grant.grant_limit.0.saturating_sub(pool.limit);
         self.stats.credit_received = self.stats.credit_received.saturating_add(more);
         pool.limit = pool.limit.max(grant.grant_limit.0);
         pool.usable_until = now + lifetime.nanos();
-        pool.pacer.set_rate(grant.pacing_rate, unit, now);
+        pool.pacer.set_rate(grant.pacing_rate, now);
         let until = pool.usable_until;
         self.timers.set(Timer::Lifetime((index, POOL_ID)), until);
         self.settle_pool(index, now);
