@@ -92,18 +92,13 @@ impl Native {
         self.entries.get(pc as usize).copied().unwrap_or(0).into()
     }
 
+    /// Runs from an entry; gives the instruction, or the step, that is to be done by others, `None` at the end.
     #[inline]
-    fn enter(&self, state: &mut State, flight: &mut Flight, entry: u32) -> Option<usize> {
+    pub(crate) fn run(&self, state: &mut State, flight: &mut Flight, entry: u32) -> Option<usize> {
         let registers = &mut state.registers;
         let memory =
             Memory { pages: &registers.pages, cells: &mut registers.words, octets: &mut flight.packet.head };
         self.code.run(&mut flight.frame, memory, entry)?.checked_sub(1).map(index)
-    }
-
-    /// Runs from an entry; gives the instruction that is to be executed by others, `None` at the end.
-    #[inline]
-    pub(crate) fn run(&self, state: &mut State, flight: &mut Flight, entry: u32) -> Option<usize> {
-        self.enter(state, flight, entry)
     }
 
     /// Parses from a state on; gives the state that others must go on with and the first of its steps, `None` when the
@@ -111,13 +106,13 @@ impl Native {
     #[inline]
     pub(crate) fn parse(&self, state: &mut State, flight: &mut Flight, at: usize) -> Option<(usize, usize)> {
         let entry = *self.states.get(at)?;
-        let left = self.enter(state, flight, entry)?;
+        let left = self.run(state, flight, entry)?;
         self.rest.get(left).copied()
     }
 
     /// Puts the fields that may have changed over the octets of the headers that leave in place; false: not all.
     #[inline]
     pub(crate) fn patch(&self, state: &mut State, flight: &mut Flight) -> bool {
-        self.enter(state, flight, self.patch).is_none()
+        self.run(state, flight, self.patch).is_none()
     }
 }

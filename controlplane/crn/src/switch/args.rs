@@ -4,12 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use controller::topology::{Fraction, Time};
+use controller::topology;
 use miette::{Result, miette};
 use softswitch::{PortConfig, QueueRate, SwitchConfig};
 
 use super::engine::EngineName;
 use super::wire::Wire;
+use crate::agent_command::args::quantity;
 
 /// Ports of v1model have 9 bits.
 const HIGHEST_PORT: u16 = 511;
@@ -259,8 +260,7 @@ impl FromStr for Later {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Later, String> {
-        let time = Time::parse(text).map_err(|error| format!("{}; {}", error.message, error.hint))?;
-        Ok(Later(time.get()))
+        quantity::<topology::Nanos>(text).map(Later)
     }
 }
 
@@ -272,8 +272,7 @@ impl FromStr for Lost {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Lost, String> {
-        let part = Fraction::parse(text).map_err(|error| format!("{}; {}", error.message, error.hint))?;
-        Ok(Lost(u32::try_from(part.get()).unwrap_or(u32::MAX)))
+        quantity::<topology::Parts>(text).map(|part| Lost(u32::try_from(part).unwrap_or(u32::MAX)))
     }
 }
 

@@ -24,7 +24,7 @@ use wire::units::Nanos;
 
 use super::network::Network;
 use super::process::within;
-use super::run::{Number, Run};
+use super::run::{Number, Run, of_life};
 use super::stop::Stop;
 use super::tc::Emulated;
 
@@ -125,15 +125,18 @@ impl Fabric {
         topology: &Topology,
         name: &str,
     ) -> Result<()> {
-        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let switch = self.running(name)?;
         let command = self.command(network, topology, name, (switch.address, switch.thrift))?;
         let lives = switch.lives + 1;
-        // What the one before said stays beside.
-        let number = run.spawn(&self.namespace, &format!("{name}#{lives}"), command)?;
+        let number = run.spawn(&self.namespace, &of_life(name, lives), command)?;
         if let Some(switch) = self.switches.get_mut(name) {
             (switch.number, switch.lives) = (number, lives);
         }
         Ok(())
+    }
+
+    fn running(&self, name: &str) -> Result<&Running> {
+        self.switches.get(name).ok_or_else(|| miette!("there is no switch {name}"))
     }
 
     /// The process of a switch.
@@ -152,14 +155,8 @@ impl Fabric {
         for switch in self.switches.values() {
             let listens = || Ok(TcpStream::connect(switch.address).is_ok());
             while !within(&self.namespace, listens)? {
-                if run.status(switch.number).is_some() {
-                    return Err(miette!("a switch ended at once: {}", run.last_words(switch.number)));
-                }
-                if begin.elapsed() > PATIENCE {
-                    return Err(miette!("a switch doesn't listen: {}", run.last_words(switch.number)));
-                }
-                stop.check()?;
-                thread::sleep(Duration::from_millis(20));
+                let words = ("a switch ended at once", "a switch doesn't listen");
+                run.wait_on(switch.number, begin, words, stop)?;
             }
         }
         Ok(())
@@ -168,7 +165,6 @@ impl Fabric {
     /// Gives all their program and entries; gives how many entries that were.
     pub fn configure(&self, topology: &Topology, stop: &Stop) -> Result<usize> {
         let mut controller = Controller::new(Arc::clone(&self.pipeline), topology, 1).into_diagnostic()?;
-        let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic();
         let start = Instant::now();
         let now = || Nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX));
         within(&self.namespace, || {
@@ -218,7 +214,7 @@ impl Fabric {
     /// Waits until a switch that was started once more holds what it should: the controller that stays gives it that.
     /// Gives how many entries that are.
     pub fn wait_for(&self, run: &mut Run, topology: &Topology, name: &str, stop: &Stop) -> Result<usize> {
-        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let switch = self.running(name)?;
         let desired = desired::entries(topology, name, &self.pipeline.index).into_diagnostic()?;
         let begin = Instant::now();
         loop {
@@ -250,7 +246,7 @@ impl Fabric {
 
     /// What a switch holds, a line an entry, and how many changes it would take to what it should hold.
     pub fn tables(&self, topology: &Topology, name: &str) -> Result<(Vec<String>, usize)> {
-        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let switch = self.running(name)?;
         let desired = desired::entries(topology, name, &self.pipeline.index).into_diagnostic()?;
         self.ask(switch, async |mut observer| {
             let held = observer.read(diff::read_request(&self.pipeline.index)).await.into_diagnostic()?;
@@ -273,9 +269,7 @@ impl Fabric {
         work: impl AsyncFnOnce(Observer) -> Result<T> + Send,
     ) -> Result<T> {
         within(&self.namespace, || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()?;
-            runtime.block_on(async {
+            runtime()?.block_on(async {
                 let address = switch.address.to_string();
                 let observer = Observer::connect(&address.as_str().into(), switch.device_id, PATIENCE).await;
                 work(observer.into_diagnostic()?).await
@@ -285,13 +279,7 @@ impl Fabric {
 
     /// The switches whose processes have ended, and what they said last.
     pub fn ended(&self, run: &mut Run) -> Vec<(Number, String)> {
-        let mut ended = Vec::new();
-        for switch in self.switches.values() {
-            if run.status(switch.number).is_some() {
-                ended.push((switch.number, run.last_words(switch.number)));
-            }
-        }
-        ended
+        run.ended(self.switches.values().map(|switch| switch.number))
     }
 
     /// The counters of the switches that run.
@@ -307,10 +295,15 @@ impl Fabric {
 
     /// A switch's counters.
     pub fn counters_of(&self, name: &str) -> Result<Vec<CounterCell>> {
-        let Some(switch) = self.switches.get(name) else { return Err(miette!("there is no switch {name}")) };
+        let switch = self.running(name)?;
         self.ask(switch, async |mut observer| {
             let held = observer.read(counters_request(&self.pipeline.index)).await.into_diagnostic()?;
             Ok(cells(&held, &self.pipeline.index))
         })
     }
+}
+
+/// For a conversation with switches, on the thread that is in their namespace.
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().into_diagnostic()
 }

@@ -5,7 +5,6 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::Command;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use controller::topology::{Host, Topology, Workload};
@@ -16,11 +15,9 @@ use serde_json::Value;
 use wire::units::Nanos;
 
 use super::network::Network;
-use super::run::{Number, Run};
+use super::run::{Number, Run, of_life};
 use super::stop::Stop;
 
-/// How long an agent may take to bind its sockets.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How long an agent may take to end when asked.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -190,14 +187,9 @@ impl Hosts {
             let Some((name, agent)) = self.agents.iter().find(|(_, agent)| !agent.started) else {
                 return Ok(());
             };
-            if run.status(agent.number).is_some() {
-                return Err(miette!("the agent of {name} ended at once: {}", run.last_words(agent.number)));
-            }
-            if begin.elapsed() > PATIENCE {
-                return Err(miette!("the agent of {name} doesn't start: {}", run.last_words(agent.number)));
-            }
-            stop.check()?;
-            thread::sleep(Duration::from_millis(20));
+            let ended = format!("the agent of {name} ended at once");
+            let late = format!("the agent of {name} doesn't start");
+            run.wait_on(agent.number, begin, (&ended, &late), stop)?;
         }
     }
 
@@ -229,13 +221,7 @@ impl Hosts {
     /// The agents that ended and shouldn't have: a receiver, or a sender before its last batch. With what they said last.
     pub fn ended(&self, run: &mut Run) -> Vec<(Number, String)> {
         let early = |agent: &&Agent| agent.role != Role::Sender || agent.told.batches < agent.batches;
-        let mut ended = Vec::new();
-        for agent in self.agents.values().filter(early) {
-            if run.status(agent.number).is_some() {
-                ended.push((agent.number, run.last_words(agent.number)));
-            }
-        }
-        ended
+        run.ended(self.agents.values().filter(early).map(|agent| agent.number))
     }
 
     /// Ends all agents, senders first, and takes in their figures.
@@ -316,7 +302,7 @@ impl Told {
 impl Orders<'_> {
     fn start(&self, run: &mut Run, name: &str, role: Role, lives: u32) -> Result<Agent> {
         let (command, batches) = self.command(name, role, &run.file(&format!("{name}.epoch")))?;
-        let of_life = if lives == 1 { name.to_owned() } else { format!("{name}#{lives}") };
+        let of_life = of_life(name, lives);
         let number = run.spawn(&self.network.host(name), &of_life, command)?;
         let path = run.file(&format!("{of_life}.out"));
         let output = File::options().read(true).write(true).open(path).into_diagnostic()?;

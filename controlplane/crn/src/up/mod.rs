@@ -23,10 +23,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use controller::topology::{self, Quantity, Topology};
+use controller::topology::{self, Topology};
 use miette::{IntoDiagnostic as _, Result, miette};
 use nix::sys::signal::Signal;
 
+use crate::agent_command::args::quantity;
 use crate::output;
 use fabric::Target;
 use live::Wanted;
@@ -93,11 +94,6 @@ pub struct DownArgs {
     /// The run to end and remove, as `crn up` named it [default: all]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-}
-
-fn quantity<U: topology::Unit>(text: &str) -> Result<u64, String> {
-    let read = Quantity::<U>::parse(text).map(Quantity::get);
-    read.map_err(|error| format!("{}; {}", error.message, error.hint))
 }
 
 /// A time in seconds, minutes or hours: longer than those of topologies.

@@ -13,12 +13,19 @@ use nix::sys::signal::Signal;
 use super::network;
 use super::process::{self, Identity, MARK, end, marked, within};
 use super::state::{Folder, Journal, Record};
+use super::stop::Stop;
 
 /// How often a run is looked over for processes that were started while others were ended.
 const ROUNDS: u32 = 5;
 
+/// How long a process may take until it does what it is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// How often a process is looked at.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// How often it is looked for what a process is waited for.
+const LOOK_FOR: Duration = Duration::from_millis(20);
 
 /// Lines that a process may have said to be shown in full.
 const LONG: usize = 12;
@@ -122,6 +129,37 @@ impl Run {
         self.status(number)
     }
 
+    /// To be called between two looks at what a process is waited for since `begin`. Fails, with its last words, when it has
+    /// ended or takes too long, as `ended` and `late` say, and when the run is to end.
+    pub fn wait_on(
+        &mut self,
+        number: Number,
+        begin: Instant,
+        (ended, late): (&str, &str),
+        stop: &Stop,
+    ) -> Result<()> {
+        if self.status(number).is_some() {
+            return Err(miette!("{ended}: {}", self.last_words(number)));
+        }
+        if begin.elapsed() > PATIENCE {
+            return Err(miette!("{late}: {}", self.last_words(number)));
+        }
+        stop.check()?;
+        thread::sleep(LOOK_FOR);
+        Ok(())
+    }
+
+    /// Of these processes the ones that have ended, and what they said last.
+    pub fn ended(&mut self, numbers: impl IntoIterator<Item = Number>) -> Vec<(Number, String)> {
+        let mut ended = Vec::new();
+        for number in numbers {
+            if self.status(number).is_some() {
+                ended.push((number, self.last_words(number)));
+            }
+        }
+        ended
+    }
+
     /// Numbers of the processes that run, and their names.
     pub fn running(&self) -> impl Iterator<Item = (Identity, &str)> {
         let processes = self.children.iter().filter(|process| process.identity.is_running());
@@ -211,6 +249,11 @@ pub fn clear(folder: &Folder) -> Result<()> {
         ));
     }
     folder.remove()
+}
+
+/// What a process is called that was started so often: what the one before said stays beside.
+pub fn of_life(name: &str, lives: u32) -> String {
+    if lives == 1 { name.to_owned() } else { format!("{name}#{lives}") }
 }
 
 /// Says which programs are missing, and how to come by them.

@@ -7,15 +7,14 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use miette::{IntoDiagnostic as _, Result, miette};
+use miette::{IntoDiagnostic as _, Result};
 use serde_json::Value;
 
 use super::fabric::Fabric;
 use super::network::Network;
-use super::run::{Number, Run};
+use super::run::{Number, Run, of_life};
 use super::stop::Stop;
 
 /// Its name in the run; no node of a topology can be called so.
@@ -23,8 +22,6 @@ const NAME: &str = "crn controller";
 /// How it is called in the prompt.
 pub const CALLED: &str = "controller";
 
-/// How long it may take to say that all switches are ready.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// How often it looks whether the switches still hold what they should, in seconds.
 const CHECK_SECONDS: &str = "5";
 
@@ -88,24 +85,13 @@ impl Steward {
             if fabric.addresses().all(|(name, _)| found.iter().any(|found| found.switch == name)) {
                 return Ok(found);
             }
-            if run.status(self.number).is_some() {
-                return Err(miette!("it ended by itself: {}", run.last_words(self.number)));
-            }
-            if begin.elapsed() > PATIENCE {
-                return Err(miette!("not all switches are ready: {}", run.last_words(self.number)));
-            }
-            stop.check()?;
-            thread::sleep(Duration::from_millis(50));
+            run.wait_on(self.number, begin, ("it ended by itself", "not all switches are ready"), stop)?;
         }
     }
 }
 
-fn name(lives: u32) -> String {
-    if lives == 1 { NAME.to_owned() } else { format!("{NAME}#{lives}") }
-}
-
 fn said(run: &Run, lives: u32) -> PathBuf {
-    run.file(&format!("{}.err", name(lives)))
+    run.file(&format!("{}.err", of_life(NAME, lives)))
 }
 
 fn spawn(
@@ -117,7 +103,7 @@ fn spawn(
     lives: u32,
 ) -> Result<Number> {
     let command = command(file, factor, fabric.addresses())?;
-    run.spawn(&network.switches(), &name(lives), command)
+    run.spawn(&network.switches(), &of_life(NAME, lives), command)
 }
 
 /// Its line, for switches at these addresses.

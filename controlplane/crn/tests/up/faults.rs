@@ -27,6 +27,16 @@ fn reports_came(figures: &serde_json::Value) {
     assert!(counted(figures, "lv1", "reports_sent") <= came, "{figures}");
 }
 
+/// Ends a session in which every message arrived; gives its figures.
+fn nothing_aborted(mut session: Session) -> serde_json::Value {
+    as_it_should_be(&mut session);
+    let figures = session.figures();
+    assert!(figures.values().all(|told| told.aborted == 0), "{figures:?}");
+    let figures = session.exit();
+    kept_the_rules(&figures);
+    figures
+}
+
 /// Killed and started again: program and entries are given to it anew, and every message arrives, only later.
 pub fn switch_killed() {
     let sandbox = Sandbox::new();
@@ -38,12 +48,7 @@ pub fn switch_killed() {
         assert!(started.starts_with("lv1 runs, ") && started.ends_with("entries given to it"), "{started}");
         session.until_more(SENDERS, 4);
     }
-    as_it_should_be(&mut session);
-    let figures = session.figures();
-    assert!(figures.values().all(|told| told.aborted == 0), "{figures:?}");
-    let figures = session.exit();
-    kept_the_rules(&figures);
-    reports_came(&figures);
+    reports_came(&nothing_aborted(session));
     sandbox.is_clean();
 }
 
@@ -66,12 +71,7 @@ pub fn controller_killed() {
     let started = session.answer("start controller");
     assert!(started.starts_with("lv1: program given, ") && !started.contains(" 0 changes"), "{started}");
     session.until_more(SENDERS, 4);
-    as_it_should_be(&mut session);
-    let figures = session.figures();
-    assert!(figures.values().all(|told| told.aborted == 0), "{figures:?}");
-    let figures = session.exit();
-    kept_the_rules(&figures);
-    reports_came(&figures);
+    reports_came(&nothing_aborted(session));
     sandbox.is_clean();
 }
 
@@ -113,10 +113,7 @@ pub fn link_flapped() {
         assert!(session.answer(&format!("link lv1 {host} up")).ends_with(" up"));
         session.until_more(SENDERS, 2);
     }
-    as_it_should_be(&mut session);
-    let figures = session.figures();
-    assert!(figures.values().all(|told| told.aborted == 0), "{figures:?}");
-    kept_the_rules(&session.exit());
+    nothing_aborted(session);
     sandbox.is_clean();
 }
 
