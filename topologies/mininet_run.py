@@ -10,11 +10,15 @@ Needs root, Mininet (Debian's package `mininet`, which comes for the system's ow
     sudo /usr/bin/python3 topologies/mininet_run.py topologies/incast-8to1.yaml --pingall --agents --target bmv2
 """
 
+import signal
+
+# Until something is made, Ctrl-C just ends it.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -29,14 +33,16 @@ try:
 except ImportError:
     sys.exit("no Mininet for this Python: apt-get install mininet, then run this with /usr/bin/python3")
 
+from mininet_end import Ending, end, mark, take_down
+
 # What hosts take for their router; the switch behind their port takes frames to any address.
 ROUTER = "169.254.0.1"
 # Longest frame, L2 headers left out: a payload of 4,096 octets and its headers fit.
 MTU = 9000
 # Seconds that a switch, the controller or an agent may take to begin.
 PATIENCE = 60
-# Seconds that an agent may take to end when asked.
-FAREWELL = 10
+# Seconds between two looks at what is waited for.
+LOOK = 0.05
 
 
 class DomainHost(Host):
@@ -60,8 +66,9 @@ class DomainHost(Host):
 class P4Switch(Switch):
     """`crn switch`, or BMv2's `simple_switch_grpc`: the process that the plan gives its line."""
 
-    def __init__(self, name, plan=None, folder=".", **params):
+    def __init__(self, name, plan=None, folder=".", ending=None, **params):
         self.plan = plan
+        self.ending = ending
         host, port = plan["p4runtime"].rsplit(":", 1)
         self.address = (host, int(port))
         self.log = os.path.join(folder, f"{name}.log")
@@ -81,7 +88,7 @@ class P4Switch(Switch):
             with socket.socket() as probe:
                 return probe.connect_ex(self.address) == 0
 
-        wait_for(self.name, self.process, self.log, listens)
+        wait_for(self.name, self.process, self.log, listens, self.ending)
 
     def configured(self):
         """Called when program and entries are in it: BMv2 takes rate and depth of its queues over Thrift only."""
@@ -106,30 +113,26 @@ def begin(line, log):
         )
 
 
-def end(process):
-    """Asks a process to end, and after a while doesn't ask any more."""
-    if process is None or process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(FAREWELL)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
 def read(path):
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
 
 
-def wait_for(name, process, log, ready):
+def enter(node, line, **options):
+    """Starts a process in a node, in a session of its own from its first moment, so that all of it can be ended together. That
+    is Python's doing; mnexec's own session (-d) is there only when mnexec has had its turn on a processor."""
+    mncmd = ["mnexec", "-a", str(node.pid)]
+    return node.popen(line, mncmd=mncmd, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+
+
+def wait_for(name, process, log, ready, ending):
     """Waits until something has begun; a RuntimeError says why it hasn't."""
     since = time.monotonic()
     while not ready():
         if process.poll() is not None or time.monotonic() - since > PATIENCE:
             raise RuntimeError(f"{name} doesn't begin:\n{read(log).strip()}")
-        time.sleep(0.05)
+        ending.check()
+        time.sleep(LOOK)
 
 
 def events(log):
@@ -156,12 +159,11 @@ def find_crn(given):
     sys.exit("no crn: build it with `cargo build --release -p crn`, or give --crn PATH")
 
 
-def build(topology, plan, folder):
-    """The network, not yet started."""
-    net = Mininet(switch=P4Switch, host=DomainHost, controller=None, build=False, autoSetMacs=False)
+def build(net, topology, plan, folder, ending):
+    """Makes the network; it isn't started yet."""
     switches = {switch["name"]: switch for switch in topology["switches"]}
     for name, switch in switches.items():
-        net.addSwitch(name, plan=plan["switches"][name], folder=folder, dpid=f"{switch['device_id']:x}")
+        net.addSwitch(name, plan=plan["switches"][name], folder=folder, ending=ending, dpid=f"{switch['device_id']:x}")
     for host in topology["hosts"]:
         router = switches[host["port"].rsplit(":", 1)[0]]
         net.addHost(
@@ -181,20 +183,21 @@ def build(topology, plan, folder):
             options = {"port2": int(far)} if far else {}
             net.addLink(net[name], net[peer], port1=port["port"], **options)
     net.build()
-    return net
 
 
-def execute(net, line):
+def execute(net, line, ending):
     """Runs a line in a host; gives 0 if it ended well, else 1."""
     name, _, command = line.partition(" ")
     if name not in net:
         print(f"there is no node {name}; there are: {', '.join(sorted(net.keys()))}", file=sys.stderr)
         return 1
     sys.stdout.flush()
-    # A session of its own (mnexec -d): with us, everything that it started ends.
-    process = net[name].popen(["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=None, stderr=None)
+    process = enter(net[name], ["sh", "-c", command], stdout=None, stderr=None)
     try:
-        return 1 if process.wait() else 0
+        while process.poll() is None:
+            ending.check()
+            time.sleep(LOOK)
+        return 1 if process.returncode else 0
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -204,8 +207,9 @@ def execute(net, line):
 class Agents:
     """The workload: an agent in each host that has a part in it."""
 
-    def __init__(self, net, plan, folder):
+    def __init__(self, net, plan, folder, ending):
         self.folder = folder
+        self.ending = ending
         self.of = {name: host["agent"] for name, host in plan["hosts"].items() if host["agent"]}
         self.net = net
         self.processes = {}
@@ -219,12 +223,12 @@ class Agents:
             names = [name for name, agent in self.of.items() if (agent["role"] == "rdcc-sender") == sends]
             for name in names:
                 with open(self.log(name), "w", encoding="utf-8") as file:
-                    self.processes[name] = self.net[name].popen(
-                        self.of[name]["line"], stdin=subprocess.DEVNULL, stdout=file, stderr=file, cwd=self.folder
+                    self.processes[name] = enter(
+                        self.net[name], self.of[name]["line"], stdout=file, stderr=file, cwd=self.folder
                     )
             for name in names:
                 begun = lambda name=name: any(event.get("event") == "started" for event in events(self.log(name)))
-                wait_for(f"the agent of {name}", self.processes[name], self.log(name), begun)
+                wait_for(f"the agent of {name}", self.processes[name], self.log(name), begun, self.ending)
         print(f"{len(self.of)} agents started")
 
     def wait(self):
@@ -234,6 +238,7 @@ class Agents:
                 ended = sum(event.get("event") == "batch_done" for event in events(self.log(name)))
                 if ended >= agent["batches"]:
                     break
+                self.ending.check()
                 time.sleep(0.2)
 
     def stop(self):
@@ -252,11 +257,13 @@ class Agents:
         return lost
 
 
-def run(topology, plan, args, folder):
+def run(topology, plan, args, folder, ending):
     """Starts everything, does what was asked for, and takes it down; gives the exit code."""
-    net = build(topology, plan, folder)
-    controller, agents = None, Agents(net, plan, folder)
+    net = Mininet(switch=P4Switch, host=DomainHost, controller=None, build=False, autoSetMacs=False)
+    controller, agents = None, Agents(net, plan, folder, ending)
     try:
+        build(net, topology, plan, folder, ending)
+        ending.check()
         net.start()
         log = os.path.join(folder, "controller.log")
         controller = begin(plan["controller"], log)
@@ -265,29 +272,35 @@ def run(topology, plan, args, folder):
             found = {event["switch"] for event in events(log) if "pushed" in event}
             return found >= set(plan["switches"])
 
-        wait_for("the controller", controller, log, ready)
+        wait_for("the controller", controller, log, ready, ending)
         for switch in net.switches:
             switch.configured()
         print(f"controller: {len(net.switches)} switches ready", flush=True)
         if args.agents:
             agents.start()
         code = 0
-        if args.pingall and net.pingAll(timeout="2") > 0:
-            code = 1
+        if args.pingall:
+            with ending.at_once():
+                code = 1 if net.pingAll(timeout="2") > 0 else 0
         for line in args.command:
-            code = code or execute(net, line)
+            ending.check()
+            code = code or execute(net, line, ending)
         if args.cli:
-            CLI(net)
+            with ending.at_once():
+                CLI(net)
         elif args.agents:
             agents.wait()
+        ending.check()
         agents.stop()
         if args.agents and agents.figures() and not args.cli:
             code = 1
         return code
+    except KeyboardInterrupt:
+        # Ctrl-C where Mininet waits, and doesn't take it for what a node does.
+        return 128 + signal.SIGINT
     finally:
-        agents.stop()
-        end(controller)
-        net.stop()
+        ending.waits = False
+        take_down(net, controller, agents)
 
 
 def main():
@@ -308,6 +321,7 @@ def main():
     )
     parser.add_argument("--crn", metavar="PATH", help="the crn to use [default: on the path, else as cargo built it]")
     args = parser.parse_args()
+    ending = Ending()
     args.crn = find_crn(args.crn)
     plan = ["up", args.topology, "--plan", "--target", args.target]
     plan += ["--rate", args.rate] if args.rate else []
@@ -315,6 +329,7 @@ def main():
     asked = []
     for line in (["inspect", args.topology, "--json"], plan):
         done = subprocess.run([args.crn, *line], stdout=subprocess.PIPE, check=False)
+        ending.check()
         if done.returncode != 0:
             sys.exit(done.returncode)
         asked.append(json.loads(done.stdout))
@@ -329,13 +344,17 @@ def main():
     setLogLevel("info" if args.cli else "output")
     for note in plan["notes"]:
         print(note)
-    # SIGTERM takes everything down as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    mark()
     with tempfile.TemporaryDirectory(prefix="crn-mininet-") as folder:
         try:
-            sys.exit(run(topology, plan, args, folder))
+            sys.exit(run(topology, plan, args, folder, ending))
         except RuntimeError as error:
+            ending.check()
             sys.exit(str(error))
+        except Exception:
+            # Ctrl-C ends what Mininet has just started as well, and that is what it complains of.
+            ending.check()
+            raise
 
 
 if __name__ == "__main__":

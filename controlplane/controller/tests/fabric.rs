@@ -350,3 +350,30 @@ fn ports_toward_each_are_those_of_every_search_by_itself() {
         assert_eq!(fabric.ports_toward_each("nobody"), None);
     }
 }
+
+/// What leaves each end of a link is lost by itself; members of a group lose alike; what isn't said, the default says.
+#[test]
+fn each_direction_of_a_link_has_its_loss() {
+    let loss = |from: &str, to: &str, links: usize| {
+        let topology = parse(&changed(from, to));
+        topology.links[..links].iter().map(|link| link.loss_ppm).collect::<Vec<_>>()
+    };
+    let a = "[[\"l1:1\", a], [\"l1:2\", a]]";
+    let with = |loss: &str| format!("{a}, loss: {loss}");
+    assert_eq!(loss(a, &with("[0.1%, 5ppm]"), 3), [[1000, 5], [1000, 5], [0, 0]]);
+    assert_eq!(loss(a, &with("2%"), 2), [[20_000; 2]; 2]);
+    assert_eq!(loss(a, &with("[0%, 99.9999%]"), 1), [[0, 999_999]]);
+    assert_eq!(loss("delay: 1us }", "delay: 1us, loss: [1%, 0%] }", 1), [[10_000, 0]]);
+    for (wrong, right) in [
+        ("100%", "at most 999999ppm"),
+        ("[0%, 100%]", "at most 999999ppm"),
+        ("1", "a fraction needs one of ppm, %"),
+        ("[1%]", "a link has two directions, and 1 parts are given"),
+        ("[1%, 1%, 1%]", "write one part for both, as in 0.1%, or two, as in [0.1%, 0%]"),
+        ("-1%", "can't be negative"),
+        ("{ out: 1% }", "expected a fraction, found a mapping"),
+    ] {
+        let said = refused(&changed(a, &with(wrong)));
+        assert!(said.contains(right), "{wrong}: {said}");
+    }
+}

@@ -8,7 +8,9 @@ use std::path::PathBuf;
 
 use comfy_table::Table;
 use controller::desired;
-use controller::topology::{Host, MarkedFlow, PeerNode, Rate, Size, Time, Topology, Trust};
+use controller::topology::{
+    End, Fraction, Host, MarkedFlow, PeerNode, PortRef, Rate, Size, Time, Topology, Trust,
+};
 use miette::{IntoDiagnostic as _, Result};
 
 use crate::output::{self, say, table};
@@ -82,13 +84,18 @@ fn switches(topology: &Topology) -> Table {
 }
 
 fn ports_in_use(topology: &Topology) -> Table {
-    let mut table =
-        table(&["port", "peer", "rate", "delay", "profile of queue 0", "trust", "reports at most"]);
+    // Most have none, and the page is narrow.
+    let lossy = topology.links.iter().flat_map(|link| &link.ends).any(|end| topology.loss_ppm(end) > 0);
+    let mut columns = vec!["port", "peer", "rate", "delay", "profile of queue 0", "trust", "reports at most"];
+    if lossy {
+        columns.push("loses");
+    }
+    let mut table = table(&columns);
     for (name, switch) in &topology.switches {
         for (port, peer) in &switch.ports {
             let Some(link) = topology.links.get(peer.link) else { continue };
             let limit = limit(topology, name, *port);
-            table.add_row([
+            let mut row = vec![
                 format!("{name}:{port}"),
                 peer_name(&peer.node),
                 Rate::new(link.rate_bps).to_string(),
@@ -96,7 +103,12 @@ fn ports_in_use(topology: &Topology) -> Table {
                 topology.profile_name(name, *port, 0).unwrap_or("-").to_owned(),
                 trust(topology, name, *port).to_owned(),
                 format!("{}, {}/s", Rate::new(limit.rate_bps), limit.reports_per_second),
-            ]);
+            ];
+            if lossy {
+                let end = End::Port(PortRef { switch: name.clone(), port: *port });
+                row.push(Fraction::new(topology.loss_ppm(&end).into()).to_string());
+            }
+            table.add_row(row);
         }
     }
     table

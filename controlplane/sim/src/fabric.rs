@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 
 use controller::topology::{PeerNode, PortRef, Topology, Workload};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use softswitch::{Packet, PortConfig, QueueRate};
 use wire::units::Nanos;
 
@@ -12,6 +10,7 @@ use crate::control::Control;
 use crate::event::EventQueue;
 use crate::host::{Host, HostEvent};
 use crate::link::{self, FRAME_OVERHEAD, Link};
+use crate::losses::Losses;
 use crate::measure::{self, Deliveries, QueueTrace};
 use crate::pipeline::Pipeline;
 use crate::run::{Outcome, Progress, RunError};
@@ -24,9 +23,6 @@ const PATIENCE: Nanos = Nanos(200_000_000);
 
 /// The smallest frame; with it and the queue's octets follows how many packets a queue may have to hold.
 const SMALLEST_FRAME: u64 = 64;
-
-/// What a workload's loss is given in.
-const PARTS: u64 = 1_000_000;
 
 /// Packets that may wait to become reports: more than ever do, since they don't wait.
 const CLONE_QUEUE: u32 = 65_536;
@@ -89,9 +85,7 @@ pub struct Fabric<'a> {
     /// The first sender that took advice after that.
     advised_at: Option<Nanos>,
     deliveries: Deliveries,
-    /// Decides which packets the bottleneck's link loses.
-    losses: ChaCha8Rng,
-    lost: u64,
+    losses: Losses,
 }
 
 impl<'a> Fabric<'a> {
@@ -178,8 +172,7 @@ impl<'a> Fabric<'a> {
             cut_at: None,
             advised_at: None,
             deliveries: Deliveries::new(workload.pairs.len()),
-            losses: ChaCha8Rng::from_seed(host_seed(seed, u64::MAX)),
-            lost: 0,
+            losses: Losses::new(topology, host_seed(seed, u64::MAX)),
         };
         fabric.configure_ports();
         Ok(fabric)
@@ -326,7 +319,9 @@ impl<'a> Fabric<'a> {
         let sent = self.now + link.serialisation(link::on_the_link(frame.len() as u64));
         self.hosts[host].nic_busy_until(sent);
         self.events.push(sent, Event::NicFree { host });
-        self.events.push(sent + link.delay, Event::AtSwitch { switch, port, frame });
+        if !self.losses.of_host(host) {
+            self.events.push(sent + link.delay, Event::AtSwitch { switch, port, frame });
+        }
     }
 
     fn depart(&mut self, switch: usize, port: u16) {
@@ -342,7 +337,7 @@ impl<'a> Fabric<'a> {
             self.congested_at.get_or_insert(now);
         }
         let frame = departure.and_then(|departure| departure.packet);
-        let is_lost = frame.is_some() && (watched, watched_port) == (switch, port) && self.link_loses();
+        let is_lost = frame.is_some() && self.losses.of_port(switch, port);
         if let Some(frame) = frame.filter(|_| !is_lost)
             && let Some(&(neighbour, link)) = self.switches[switch].neighbours.get(&port)
         {
@@ -360,14 +355,6 @@ impl<'a> Fabric<'a> {
             self.events.push(at, event);
         }
         self.plan_departures(switch);
-    }
-
-    /// Whether the bottleneck's link loses the packet that it carries now.
-    fn link_loses(&mut self) -> bool {
-        let lost =
-            self.workload.loss_ppm > 0 && self.losses.next_u64() % PARTS < self.workload.loss_ppm.into();
-        self.lost += u64::from(lost);
-        lost
     }
 
     /// Whether a frame is Rate Advice of a switch: what a gateway on the way intercepts.
@@ -433,7 +420,7 @@ impl<'a> Fabric<'a> {
             heard.grants += of_host.grants;
         }
         let (mut crem, mut octets) = (Crem::default(), [0; 2]);
-        let mut path = PathLoss { lost: self.lost, sent_again: 0 };
+        let mut path = PathLoss { lost: self.losses.lost(), sent_again: 0 };
         for host in &self.hosts {
             host.add_repair(&mut crem, &mut octets);
             path.sent_again += host.sent_again();

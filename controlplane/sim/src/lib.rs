@@ -16,6 +16,7 @@ mod event;
 mod fabric;
 mod host;
 mod link;
+mod losses;
 mod measure;
 mod parameters;
 mod pipeline;

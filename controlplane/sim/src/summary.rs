@@ -176,10 +176,10 @@ pub struct Crem {
     pub path_reports: u64,
 }
 
-/// Loss on the bottleneck's link and what it cost.
+/// Loss on links and what it cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PathLoss {
-    /// Packets that the link lost, as the workload's `loss` asks for.
+    /// Packets that links lost, as `loss` of links and of the workload asks for.
     pub lost: u64,
     /// Packets that transports sent again.
     pub sent_again: u64,

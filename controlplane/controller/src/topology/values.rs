@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::decode::{FromNode, Located, Problems, bad_value, scalar};
-use super::node::Node;
+use super::node::{Node, Value};
 use super::quantity::{Fraction, Rate, Size, Time};
 use super::{Problem, Span, nearest};
 
@@ -49,6 +49,50 @@ narrower! {
 narrower! {
     /// A cable's delay; a second is beyond any cable.
     LinkDelay of Time, at most 1_000_000_000
+}
+
+narrower! {
+    /// What a cable loses in one direction; one that loses everything is none.
+    LossyPart of Fraction, at most 999_999
+}
+
+/// What a cable loses, of what leaves its first end and of what leaves the second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LinkLoss(pub [Fraction; 2]);
+
+impl FromNode for LinkLoss {
+    fn from_node(node: &Node, owner: Span, problems: &mut Problems) -> Option<Self> {
+        let Value::List(items) = &node.value else {
+            let LossyPart(both) = LossyPart::from_node(node, owner, problems)?;
+            return Some(Self([both; 2]));
+        };
+        let [first, second] = items.as_slice() else {
+            return bad_value(
+                "topology::loss",
+                format!("a link has two directions, and {} parts are given", items.len()),
+                "write one part for both, as in 0.1%, or two, as in [0.1%, 0%]: of what leaves the first of its \
+                 `endpoints`, and the second"
+                    .to_owned(),
+                node.span,
+                problems,
+            );
+        };
+        let parts = [first, second].map(|item| LossyPart::from_node(item, item.span, problems));
+        let [Some(LossyPart(first)), Some(LossyPart(second))] = parts else { return None };
+        Some(Self([first, second]))
+    }
+}
+
+impl JsonSchema for LinkLoss {
+    fn schema_name() -> Cow<'static, str> {
+        "LinkLoss".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let part = generator.subschema_for::<Fraction>();
+        let both = json_schema!({ "type": "array", "items": part.clone(), "minItems": 2, "maxItems": 2 });
+        json_schema!({ "anyOf": [part, both], "examples": ["0.1%", ["0.1%", "0%"]] })
+    }
 }
 
 /// A MAC address.

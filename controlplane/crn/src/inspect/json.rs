@@ -1,7 +1,7 @@
 //! The same as one JSON object.
 
 use controller::desired;
-use controller::topology::{Host, MarkedFlow, Marking, Peer, Profile, Switch, Topology};
+use controller::topology::{End, Host, MarkedFlow, Marking, Peer, PortRef, Profile, Switch, Topology};
 use serde_json::{Value, json};
 
 use super::{groups, limit, mac, peer_name, ports_of, trust};
@@ -65,6 +65,7 @@ fn port(topology: &Topology, name: &str, number: u16, peer: &Peer) -> Value {
         "peer": peer_name(&peer.node),
         "rate_bps": link.map(|link| link.rate_bps),
         "delay_ns": link.map(|link| link.delay_ns),
+        "loss_ppm": topology.loss_ppm(&End::Port(PortRef { switch: name.to_owned(), port: number })),
         "lag": link.and_then(|link| link.lag),
         "profile": topology.profile_name(name, number, 0),
         "trust": trust(topology, name, number),

@@ -85,6 +85,9 @@ pub struct Args {
     /// Likewise: this part of what leaves by it is lost, as in `0.1%`; which, is the same in each run
     #[arg(long, value_name = "[PORT=]PART")]
     pub loss_out: Vec<OfPort<Lost>>,
+    /// Likewise: this part of what was sent to it is lost before it comes in
+    #[arg(long, value_name = "[PORT=]PART")]
+    pub loss_in: Vec<OfPort<Lost>>,
     /// What runs the program; packets come out the same
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = EngineName::Automatic)]
     pub engine: EngineName,
@@ -356,6 +359,7 @@ impl Args {
             delay_out: said(&self.delay_out, port).map_or(0, |later| later.0),
             delay_in: said(&self.delay_in, port).map_or(0, |later| later.0),
             loss_out: said(&self.loss_out, port).map_or(0, |lost| lost.0),
+            loss_in: said(&self.loss_in, port).map_or(0, |lost| lost.0),
         }
     }
 
@@ -413,10 +417,12 @@ mod tests {
 
     #[test]
     fn a_link_is_said_for_a_port_or_for_all() {
-        let args =
-            args("--no-p4 --delay-out 3=2ms --delay-out 1us --delay-in 3=500us --loss-out 0.1%").unwrap();
-        assert_eq!(args.wire(3), Wire { delay_out: 2_000_000, delay_in: 500_000, loss_out: 1000 });
-        assert_eq!(args.wire(4), Wire { delay_out: 1000, delay_in: 0, loss_out: 1000 });
+        let line =
+            "--no-p4 --delay-out 3=2ms --delay-out 1us --delay-in 3=500us --loss-out 0.1% --loss-in 3=2%";
+        let args = args(line).unwrap();
+        let wire = Wire { delay_out: 2_000_000, delay_in: 500_000, loss_out: 1000, loss_in: 20_000 };
+        assert_eq!(args.wire(3), wire);
+        assert_eq!(args.wire(4), Wire { delay_out: 1000, loss_out: 1000, ..Wire::default() });
     }
 
     #[test]

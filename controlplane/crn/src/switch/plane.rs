@@ -133,7 +133,7 @@ impl Plane {
 
     /// What the links hold up is taken from `inbound`, and what they held up long enough is put there.
     fn arrive(&mut self, inbound: &mut Vec<(u16, Vec<u8>)>) {
-        if !self.wires.delays_input() {
+        if !self.wires.is_between_input() {
             return;
         }
         let now = self.now();

@@ -19,6 +19,8 @@ pub struct Wire {
     pub delay_in: u64,
     /// So many of a million frames that leave are lost.
     pub loss_out: u32,
+    /// So many of a million frames that come in were lost before.
+    pub loss_in: u32,
 }
 
 /// A frame and when it arrives.
@@ -45,9 +47,8 @@ impl Wires {
 
     /// A frame leaves by the port at a place: gives it back if it leaves at once.
     pub fn leaves(&mut self, place: usize, octets: Vec<u8>, now: u64) -> Option<Vec<u8>> {
-        let Some(wire) = self.of_ports.get(place) else { return Some(octets) };
-        if wire.loss_out > 0 && self.losses.next_u64() % PARTS < wire.loss_out.into() {
-            self.lost += 1;
+        let Some(&wire) = self.of_ports.get(place) else { return Some(octets) };
+        if self.loses(wire.loss_out) {
             return None;
         }
         match self.out.get_mut(place) {
@@ -59,10 +60,20 @@ impl Wires {
         }
     }
 
+    fn loses(&mut self, part: u32) -> bool {
+        let lost = part > 0 && self.losses.next_u64() % PARTS < part.into();
+        self.lost += u64::from(lost);
+        lost
+    }
+
     /// A frame came in by the port at a place: gives it back if it arrives at once.
     pub fn comes(&mut self, place: usize, octets: Vec<u8>, now: u64) -> Option<Vec<u8>> {
-        match self.of_ports.get(place).zip(self.inward.get_mut(place)) {
-            Some((wire, held)) if wire.delay_in > 0 => {
+        let Some(&wire) = self.of_ports.get(place) else { return Some(octets) };
+        if self.loses(wire.loss_in) {
+            return None;
+        }
+        match self.inward.get_mut(place) {
+            Some(held) if wire.delay_in > 0 => {
                 held.push_back((now.saturating_add(wire.delay_in), octets));
                 None
             }
@@ -86,9 +97,9 @@ impl Wires {
         held.filter_map(|held| held.front().map(|&(at, _)| at)).min()
     }
 
-    /// Whether any link of a port, which isn't at once, has to be asked.
-    pub fn delays_input(&self) -> bool {
-        self.of_ports.iter().any(|wire| wire.delay_in > 0)
+    /// Whether any link has to be asked about what comes in: where it isn't at once, or not all of it.
+    pub fn is_between_input(&self) -> bool {
+        self.of_ports.iter().any(|wire| wire.delay_in > 0 || wire.loss_in > 0)
     }
 }
 
@@ -106,7 +117,7 @@ mod tests {
 
     #[test]
     fn frames_arrive_when_their_delay_is_over_in_the_order_of_time() {
-        let wire = |delay_out, delay_in| Wire { delay_out, delay_in, loss_out: 0 };
+        let wire = |delay_out, delay_in| Wire { delay_out, delay_in, ..Wire::default() };
         let mut wires = Wires::new(vec![wire(100, 0), wire(20, 30), Wire::default()], 1);
         assert_eq!(wires.leaves(0, vec![0], 0), None);
         assert_eq!(wires.leaves(1, vec![1], 50), None);
@@ -132,5 +143,11 @@ mod tests {
         let before = wires.lost;
         assert!((0..1000).all(|_| wires.leaves(1, vec![0], 0).is_some()));
         assert_eq!(wires.lost, before);
+        // The other direction by itself.
+        let mut inward = Wires::new(vec![Wire { loss_in: 100_000, ..Wire::default() }], 1);
+        assert!((0..1000).all(|_| inward.leaves(0, vec![0], 0).is_some()));
+        let arrived = (0..10_000).filter(|_| inward.comes(0, vec![0], 0).is_some()).count() as u64;
+        assert_eq!(arrived + inward.lost, 10_000);
+        assert!((900..1100).contains(&inward.lost), "{}", inward.lost);
     }
 }

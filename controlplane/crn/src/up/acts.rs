@@ -258,6 +258,10 @@ impl Live<'_> {
                 let (network, fabric, file) = (&self.network, &self.fabric, &self.file);
                 self.steward.restart(self.run, network, fabric, file, self.scale.factor)?;
                 for found in self.steward.wait(self.run, fabric, self.stop)? {
+                    if found.pushed {
+                        // It has lost what it knew of its queues, too.
+                        fabric.set_queues_of(self.topology, &found.switch)?;
+                    }
                     let program = if found.pushed { "program given" } else { "program as it was" };
                     let written = usize::try_from(found.written).unwrap_or(usize::MAX);
                     self.tell(&format!("{}: {program}, {} written", found.switch, plural(written, "change")));

@@ -98,7 +98,7 @@ impl Fabric {
         for ((name, switch), offset) in topology.switches.iter().zip(0..) {
             let (address, thrift) = line::place(offset);
             let command = fabric.command(network, topology, name, (address, thrift))?;
-            let number = run.spawn(&fabric.namespace, name, command)?;
+            let number = run.spawn(&fabric.namespace, name, &command)?;
             let running = Running { number, lives: 1, device_id: switch.device_id, address, thrift };
             fabric.switches.insert(name.clone(), running);
         }
@@ -128,7 +128,7 @@ impl Fabric {
         let switch = self.running(name)?;
         let command = self.command(network, topology, name, (switch.address, switch.thrift))?;
         let lives = switch.lives + 1;
-        let number = run.spawn(&self.namespace, &of_life(name, lives), command)?;
+        let number = run.spawn(&self.namespace, &of_life(name, lives), &command)?;
         if let Some(switch) = self.switches.get_mut(name) {
             (switch.number, switch.lives) = (number, lives);
         }
@@ -203,7 +203,8 @@ impl Fabric {
         self.switches.keys().try_for_each(|name| self.set_queues_of(topology, name))
     }
 
-    fn set_queues_of(&self, topology: &Topology, name: &str) -> Result<()> {
+    /// Likewise, of one switch; where it isn't BMv2, nothing has to be done.
+    pub fn set_queues_of(&self, topology: &Topology, name: &str) -> Result<()> {
         let found = topology.switches.get(name).zip(self.switches.get(name));
         let Some((found, switch)) = found.filter(|_| self.target == Target::Bmv2) else { return Ok(()) };
         let lines = line::queues(topology, name, found);

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::compare::{self, Row};
 use super::hosts::Hosts;
+use super::lag::Lag;
 use crate::status;
 
 /// The figures of a run.
@@ -30,6 +31,8 @@ pub struct Figures {
     pub counters: BTreeMap<String, Vec<CounterCell>>,
     /// The same beside a simulation's; empty if that wasn't asked for.
     pub compared: Vec<Row>,
+    /// Whether the machine kept up; looked at where it is compared.
+    pub lag: Lag,
     /// What makes the run a failure although it has figures.
     pub failure: Option<Report>,
 }
@@ -141,7 +144,7 @@ impl Figures {
             .map(|(name, cells)| (name.clone(), cells.iter().map(cell).collect::<Value>()));
         json!({
             "run": run, "topology": topology, "target": target, "scale": self.factor, "notes": self.notes,
-            "seconds": self.ran.as_secs_f64(), "compared": compare::to_json(&self.compared),
+            "seconds": self.ran.as_secs_f64(), "compared": compare::to_json(&self.compared), "machine": self.lag.json(),
             "hosts": hosts.collect::<serde_json::Map<_, _>>(),
             "switches": switches.collect::<serde_json::Map<_, _>>(),
         })

@@ -219,9 +219,13 @@ impl Hosts {
     }
 
     /// The agents that ended and shouldn't have: a receiver, or a sender before its last batch. With what they said last.
-    pub fn ended(&self, run: &mut Run) -> Vec<(Number, String)> {
+    pub fn ended(&mut self, run: &mut Run) -> Result<Vec<(Number, String)>> {
+        if self.agents.values().any(|agent| run.status(agent.number).is_some()) {
+            // What one told before it ended, perhaps after the last look: that it has sent all.
+            self.hear()?;
+        }
         let early = |agent: &&Agent| agent.role != Role::Sender || agent.told.batches < agent.batches;
-        run.ended(self.agents.values().filter(early).map(|agent| agent.number))
+        Ok(run.ended(self.agents.values().filter(early).map(|agent| agent.number)))
     }
 
     /// Ends all agents, senders first, and takes in their figures.
@@ -303,7 +307,7 @@ impl Orders<'_> {
     fn start(&self, run: &mut Run, name: &str, role: Role, lives: u32) -> Result<Agent> {
         let (command, batches) = self.command(name, role, &run.file(&format!("{name}.epoch")))?;
         let of_life = of_life(name, lives);
-        let number = run.spawn(&self.network.host(name), &of_life, command)?;
+        let number = run.spawn(&self.network.host(name), &of_life, &command)?;
         let path = run.file(&format!("{of_life}.out"));
         let output = File::options().read(true).write(true).open(path).into_diagnostic()?;
         let (rest, told) = (Vec::new(), Told::default());

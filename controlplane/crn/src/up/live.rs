@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use controller::topology::Topology;
 use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
+use sim::Summary;
 
 use super::acts::After;
 use super::capture::Capture;
 use super::fabric::Fabric;
 use super::figures::{Figures, View};
 use super::hosts::{Hosts, Orders};
+use super::lag::Lag;
 use super::network::Network;
 use super::prompt::{Input, Prompt};
 use super::run::{Number, Run};
@@ -88,6 +90,7 @@ pub struct Live<'a> {
     pub(super) hosts: Hosts,
     pub(super) file: PathBuf,
     begin: Instant,
+    lag: Lag,
     /// Processes whose end was meant, or has been said.
     pub(super) mourned: BTreeSet<Number>,
 }
@@ -119,14 +122,7 @@ pub fn run(wanted: Wanted<'_>, run: &mut Run, stop: &Stop) -> Result<Figures> {
         voice.say(&said);
         notes.push(said);
     }
-    let simulated = simulated.map(|mut topology| {
-        if !means.delays(args.target) {
-            topology.links.iter_mut().for_each(|link| link.delay_ns = 0);
-            notes.push("simulated as it is here: links without delay".to_owned());
-        }
-        compare::simulate(topology, stop)
-    });
-    let simulated = simulated.transpose()?;
+    let simulated = simulate(simulated, means.delays(args.target), &mut notes, stop)?;
     let capture = args.capture.as_deref().map(|folder| Capture::begin(&network, folder)).transpose()?;
     stop.check()?;
     let fabric = Fabric::start(run, &network, topology, args.target, means.emulated(args.target))?;
@@ -161,6 +157,7 @@ pub fn run(wanted: Wanted<'_>, run: &mut Run, stop: &Stop) -> Result<Figures> {
         hosts,
         file,
         begin,
+        lag: Lag::new(topology.rdcc.base_rtt_ns),
         mourned,
     };
     live.go_on()?;
@@ -184,14 +181,35 @@ pub fn run(wanted: Wanted<'_>, run: &mut Run, stop: &Stop) -> Result<Figures> {
         ));
         notes.last().into_iter().for_each(|note| voice.say(note));
     }
+    if args.compare {
+        notes.extend(live.lag.said());
+        notes.last().into_iter().for_each(|note| voice.say(note));
+    }
     let counters = live.fabric.counters(live.run)?;
     let head = [live.run.id().to_owned(), topology.name.clone(), args.target.name().to_owned()];
-    let (compared, hosts) = (Vec::new(), live.hosts);
-    let mut figures = Figures { head, factor: scale.factor, notes, ran, hosts, counters, compared, failure };
+    let (compared, hosts, lag) = (Vec::new(), live.hosts, live.lag);
+    let mut figures =
+        Figures { head, factor: scale.factor, notes, ran, hosts, counters, compared, lag, failure };
     if let Some(simulated) = &simulated {
         figures.compared = compare::rows(topology, simulated, &figures);
     }
     Ok(figures)
+}
+
+/// The simulation's figures, if they are wanted: of links as they are here.
+fn simulate(
+    topology: Option<Topology>,
+    delays: bool,
+    notes: &mut Vec<String>,
+    stop: &Stop,
+) -> Result<Option<Summary>> {
+    let Some(mut topology) = topology else { return Ok(None) };
+    if !delays {
+        topology.links.iter_mut().for_each(|link| (link.delay_ns, link.loss_ppm) = (0, [0; 2]));
+        topology.workloads.iter_mut().for_each(|workload| workload.loss_ppm = 0);
+        notes.push("simulated as it is here: links without delay and loss".to_owned());
+    }
+    compare::simulate(topology, stop).map(Some)
 }
 
 impl Live<'_> {
@@ -206,9 +224,10 @@ impl Live<'_> {
         self.hosts.hear()?;
         if self.args.compare {
             self.hosts.step(self.run);
+            self.lag.look(self.run.running());
         }
         let mut ended = self.fabric.ended(self.run);
-        ended.extend(self.hosts.ended(self.run));
+        ended.extend(self.hosts.ended(self.run)?);
         let steward = self.steward.number();
         if self.run.status(steward).is_some() {
             ended.push((steward, self.run.last_words(steward)));

@@ -6,6 +6,7 @@ mod compare;
 mod fabric;
 mod figures;
 mod hosts;
+mod lag;
 mod live;
 mod network;
 mod order;
@@ -238,7 +239,7 @@ fn remove(folder: &Folder) -> Result<String> {
         identity.signal(Signal::SIGKILL);
         identity.ends_within(PATIENCE);
     }
-    run::clear(folder)?;
+    run::clear(folder, &folder.records())?;
     Ok(topology.unwrap_or_else(|| "it had made nothing".to_owned()))
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use controller::topology::{End, Host, PortRef, Topology};
@@ -161,6 +162,14 @@ impl Network {
     }
 }
 
+/// The namespaces that have a run's name and are there.
+pub fn namespaces_of(run: &str) -> Vec<String> {
+    let entries = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let (switches, host) = (format!("crn-{run}"), format!("crn-{run}-"));
+    names.filter(|name| *name == switches || name.starts_with(&host)).collect()
+}
+
 /// Removes a namespace, if it is there.
 pub fn remove(namespace: &str) -> Result<()> {
     if !std::path::Path::new("/run/netns").join(namespace).exists() {
@@ -173,6 +182,8 @@ pub fn remove(namespace: &str) -> Result<()> {
 /// Runs a program with something on its standard input, to its end.
 pub fn execute(command: &mut Command, input: &str) -> Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
+    // Ctrl-C is for us, and what was begun is done to its end.
+    command.process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().into_diagnostic().wrap_err_with(|| name.clone())?;
     if let Some(mut stdin) = child.stdin.take() {

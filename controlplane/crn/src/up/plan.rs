@@ -41,7 +41,7 @@ pub fn json(wanted: &Wanted<'_>) -> Result<Value> {
         Orders { network: &network, topology, file: &file, batches: args.batches, in_step: args.compare };
     let mut hosts = Map::new();
     for (name, host) in &topology.hosts {
-        let shape = topology.links.get(host.link).and_then(|link| Means::Tbf.of_host(link));
+        let shape = topology.links.get(host.link).and_then(|link| Means::Tbf.of_host(link, 0));
         hosts.insert(name.clone(), json!({ "shape": shape, "agent": Value::Null }));
     }
     for (name, role) in roles(topology) {

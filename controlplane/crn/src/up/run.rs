@@ -21,6 +21,9 @@ const ROUNDS: u32 = 5;
 /// How long a process may take until it does what it is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How nice switches and agents are to what else the machine does; the least is -20, usual is 0.
+const NICENESS: &str = "-10";
+
 /// How often a process is looked at.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -58,7 +61,11 @@ impl Run {
     pub fn begin(topology: &str) -> Result<Self> {
         let own = Identity::own()?;
         let mut journal = Journal::create()?;
-        journal.note(&Record::Run(own, topology.to_owned()))?;
+        let owner = Record::Run(own, topology.to_owned());
+        if let Err(error) = journal.note(&owner).and_then(|()| journal.put_sign(&owner)) {
+            let _ = journal.folder.remove();
+            return Err(error);
+        }
         Ok(Self { journal, children: Vec::new(), ended: false })
     }
 
@@ -78,8 +85,10 @@ impl Run {
     }
 
     /// Starts a process within a namespace. What it says goes to files of the run.
-    pub fn spawn(&mut self, namespace: &str, name: &str, mut command: Command) -> Result<Number> {
+    pub fn spawn(&mut self, namespace: &str, name: &str, command: &Command) -> Result<Number> {
         let file = |end: &str| File::create(self.file(&format!("{name}.{end}"))).into_diagnostic();
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut command = eagerly(command);
         command
             .env(MARK, self.id())
             .current_dir(self.file("."))
@@ -88,7 +97,6 @@ impl Run {
             .stdin(Stdio::null())
             .stdout(file("out")?)
             .stderr(file("err")?);
-        let program = command.get_program().to_string_lossy().into_owned();
         let mut child = within(namespace, || command.spawn().into_diagnostic().wrap_err(program))?;
         let pid = i32::try_from(child.id()).into_diagnostic()?;
         // It can't be gone yet: nobody has waited for it.
@@ -194,7 +202,7 @@ impl Run {
         if std::mem::replace(&mut self.ended, true) {
             return Ok(());
         }
-        let cleared = clear(&self.journal.folder);
+        let cleared = clear(&self.journal.folder, self.journal.noted());
         for process in &mut self.children {
             // Ended above; this buries it.
             let _ = process.child.try_wait();
@@ -212,8 +220,7 @@ impl Drop for Run {
 }
 
 /// Removes what a run has left: processes that it started, then its namespaces, then what is written about it.
-pub fn clear(folder: &Folder) -> Result<()> {
-    let records = folder.records();
+pub fn clear(folder: &Folder, records: &[Record]) -> Result<()> {
     let process = |record: &Record| match record {
         Record::Process(identity) => Some(*identity),
         Record::Run(..) | Record::Namespace(_) => None,
@@ -229,7 +236,7 @@ pub fn clear(folder: &Folder) -> Result<()> {
     }
     let mut problems: Vec<String> =
         left.iter().map(|process| format!("process {} doesn't end", process.pid)).collect();
-    for record in &records {
+    for record in records {
         if let Record::Namespace(name) = record
             && let Err(error) = network::remove(name)
         {
@@ -249,6 +256,14 @@ pub fn clear(folder: &Folder) -> Result<()> {
         ));
     }
     folder.remove()
+}
+
+/// A command with a better claim to a processor than what else the machine does: who has to send now can't wait until others have
+/// had theirs. Where that isn't allowed, `nice` says so on its standard error and starts it all the same.
+fn eagerly(command: &Command) -> Command {
+    let mut eager = Command::new("nice");
+    eager.args(["-n", NICENESS]).arg(command.get_program()).args(command.get_args());
+    eager
 }
 
 /// What a process is called that was started so often: what the one before said stays beside.

@@ -2,6 +2,9 @@
 //!
 //! A run is a folder with the run's id as its name; in it, a journal with one JSON object a line. A line that was cut off
 //! by a sudden end is about something that wasn't made yet.
+//!
+//! Somebody may clean up the folder for temporary files while a run is under way. So each run also has a sign beside the
+//! namespaces themselves, which says where its folder is: a sign whose folder has gone is enough to find the rest, by names.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -12,12 +15,15 @@ use std::path::{Path, PathBuf};
 use miette::{IntoDiagnostic as _, Result, WrapErr as _, miette};
 use serde_json::{Value, json};
 
+use super::network;
 use super::process::Identity;
 
 /// The folder of all runs, in the one for such things.
 const FOLDER: &str = "crn-runs";
 /// The journal's name in a run's folder.
 const JOURNAL: &str = "journal";
+/// Where the signs of runs are: what is there goes when namespaces do, with the machine.
+const SIGNS: &str = "/run/crn-up";
 
 /// What is in a journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +80,8 @@ pub struct Journal {
     file: File,
     /// Of whole records.
     octets: u64,
+    /// What it says, should it go away.
+    noted: Vec<Record>,
 }
 
 impl Journal {
@@ -89,7 +97,7 @@ impl Journal {
                     let journal = path.join(JOURNAL);
                     let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(&journal);
                     let file = file.into_diagnostic().wrap_err_with(|| journal.display().to_string())?;
-                    return Ok(Self { folder: Folder { path, id }, file, octets: 0 });
+                    return Ok(Self { folder: Folder { path, id }, file, octets: 0, noted: Vec::new() });
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => {
@@ -104,10 +112,27 @@ impl Journal {
         let line = format!("{}\n", record.to_json());
         let written = self.file.write_all(line.as_bytes());
         match written {
-            Ok(()) => self.octets += line.len() as u64,
+            Ok(()) => {
+                self.octets += line.len() as u64;
+                self.noted.push(record.clone());
+            }
             Err(_) => self.file.set_len(self.octets).into_diagnostic().wrap_err("the run's journal")?,
         }
         written.into_diagnostic().wrap_err("the run's journal")
+    }
+
+    /// What was written so far, whatever has become of the folder.
+    pub fn noted(&self) -> &[Record] {
+        &self.noted
+    }
+
+    /// Puts the run's sign up: who it is, and where its folder is.
+    pub fn put_sign(&self, owner: &Record) -> Result<()> {
+        let signs = own_folder(Path::new(SIGNS))?;
+        let path = signs.join(self.folder.id());
+        let mut sign = owner.to_json();
+        sign["folder"] = json!(self.folder.path);
+        fs::write(&path, sign.to_string()).into_diagnostic().wrap_err_with(|| path.display().to_string())
     }
 }
 
@@ -122,20 +147,29 @@ impl Folder {
         self.path.join(name)
     }
 
-    /// What the journal says; nothing if the run ended before it had one.
+    /// What the journal says; nothing if the run ended before it had one. Where the folder has gone, what the run's sign says,
+    /// and which namespaces have the run's name.
     pub fn records(&self) -> Vec<Record> {
+        if !self.path.exists() {
+            let sign = fs::read_to_string(Path::new(SIGNS).join(&self.id)).unwrap_or_default();
+            let namespaces = network::namespaces_of(&self.id).into_iter().map(Record::Namespace);
+            return Record::from_json(&sign).into_iter().chain(namespaces).collect();
+        }
         let text = fs::read_to_string(self.file(JOURNAL)).unwrap_or_default();
         text.lines().filter_map(Record::from_json).collect()
     }
 
-    /// Removes it: nothing of the run is left.
+    /// Removes it: nothing of the run is left. The sign first: as long as the folder is there, that is enough.
     pub fn remove(&self) -> Result<()> {
-        match fs::remove_dir_all(&self.path) {
+        let sign = Path::new(SIGNS).join(&self.id);
+        let gone = |path: &Path, removed: io::Result<()>| match removed {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).into_diagnostic().wrap_err_with(|| self.path.display().to_string())
+                Err(error).into_diagnostic().wrap_err_with(|| path.display().to_string())
             }
             _ => Ok(()),
-        }
+        };
+        gone(&sign, fs::remove_file(&sign))?;
+        gone(&self.path, fs::remove_dir_all(&self.path))
     }
 
     /// All runs that have left something, or are running.
@@ -151,8 +185,21 @@ impl Folder {
                 }
             }
         }
+        found.extend(Self::vanished());
         found.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(found)
+    }
+
+    /// Those that have a sign, and no folder any more. Whose folder is elsewhere isn't ours.
+    fn vanished() -> Vec<Self> {
+        let entries = fs::read_dir(SIGNS).into_iter().flatten().flatten();
+        let vanished = entries.filter_map(|entry| {
+            let id = entry.file_name().into_string().ok()?;
+            let sign: Value = serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()?;
+            let path = PathBuf::from(sign.get("folder")?.as_str()?);
+            (!path.exists()).then_some(Self { path, id })
+        });
+        vanished.collect()
     }
 }
 
@@ -166,14 +213,17 @@ fn places() -> Vec<PathBuf> {
 
 /// The folder of all runs in a place. It must be ours alone: what is written there is what `crn down` ends and removes.
 fn base(place: &Path) -> Result<PathBuf> {
-    let path = place.join(FOLDER);
-    match DirBuilder::new().mode(0o700).create(&path) {
+    own_folder(&place.join(FOLDER))
+}
+
+fn own_folder(path: &Path) -> Result<PathBuf> {
+    match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             return Err(error).into_diagnostic().wrap_err_with(|| path.display().to_string());
         }
         _ => {}
     }
-    let found = fs::symlink_metadata(&path).into_diagnostic()?;
+    let found = fs::symlink_metadata(path).into_diagnostic()?;
     let mine = found.uid() == nix::unistd::geteuid().as_raw();
     if !found.is_dir() || !mine || found.mode() & 0o022 != 0 {
         return Err(miette!(
@@ -182,7 +232,7 @@ fn base(place: &Path) -> Result<PathBuf> {
             path.display()
         ));
     }
-    Ok(path)
+    Ok(path.to_owned())
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ fn spawn(
     lives: u32,
 ) -> Result<Number> {
     let command = command(file, factor, fabric.addresses())?;
-    run.spawn(&network.switches(), &of_life(NAME, lives), command)
+    run.spawn(&network.switches(), &of_life(NAME, lives), &command)
 }
 
 /// Its line, for switches at these addresses.

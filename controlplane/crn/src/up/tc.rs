@@ -1,13 +1,13 @@
 //! Delay, loss and rate of links, by `tc` where the kernel has what it takes.
 //!
 //! Toward hosts and other switches, a link's rate is the switch's own: that is where queues stand. Toward switches it is a
-//! host's interface that must not send faster. Delay is both directions'; loss is the bottleneck's, in the direction in which
-//! its queue sends. Where the kernel has no `netem`, a `crn switch` delays and loses in its place.
+//! host's interface that must not send faster. Delay is both directions'; loss is that of each direction, and the workload's in
+//! the one in which its bottleneck's queue sends. Where the kernel has no `netem`, a `crn switch` delays and loses in its place.
 
 use std::fmt::Write as _;
 use std::process::{Command, Stdio};
 
-use controller::topology::{End, Link, PortRef, Topology};
+use controller::topology::{End, Link, Topology};
 use miette::Result;
 
 use super::fabric::Target;
@@ -36,10 +36,9 @@ pub enum Means {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emulated(pub bool);
 
-/// What part of a link's packets is lost, in millionths, in the direction that leaves by a port.
-pub fn loss_ppm(topology: &Topology, port: &PortRef) -> u32 {
-    let here = topology.workloads.iter().filter(|workload| workload.bottleneck == *port);
-    here.map(|workload| workload.loss_ppm).max().unwrap_or_default()
+/// Whether any link is to lose anything.
+fn is_lossy(topology: &Topology) -> bool {
+    topology.links.iter().flat_map(|link| &link.ends).any(|end| topology.loss_ppm(end) > 0)
 }
 
 impl Means {
@@ -72,20 +71,19 @@ impl Means {
         Emulated(self != Self::Netem && target == Target::Soft)
     }
 
-    /// Whether links have the delay that the file gives them.
+    /// Whether links have the delay and the loss that the file gives them.
     pub fn delays(self, target: Target) -> bool {
         self == Self::Netem || self.emulated(target).0
     }
 
     /// How links are that the kernel does nothing about, in words.
     pub fn links(emulated: bool, topology: &Topology) -> &'static str {
-        let lossy = topology.workloads.iter().any(|workload| workload.loss_ppm > 0);
-        match (emulated, lossy) {
+        match (emulated, is_lossy(topology)) {
             (true, _) => "crn switch delays, and loses, what its links carry",
             (false, false) => "links have no delay of their own, what there is comes from switches and hosts",
             (false, true) => {
                 "links have no delay of their own, what there is comes from switches and hosts, and they lose nothing, although \
-                 the workload's `loss` asks for it"
+                 `loss` in the file asks for it"
             }
         }
     }
@@ -109,13 +107,13 @@ impl Means {
             for end in &link.ends {
                 match end {
                     End::Port(port) => {
-                        if let Some(discipline) = self.of_port(link, loss_ppm(topology, port)) {
+                        if let Some(discipline) = self.of_port(link, topology.loss_ppm(end)) {
                             let interface = network.interface(port);
                             let _ = writeln!(switches, "qdisc add dev {interface} root {discipline}");
                         }
                     }
                     End::Host(name) => {
-                        if let Some(discipline) = self.of_host(link) {
+                        if let Some(discipline) = self.of_host(link, topology.loss_ppm(end)) {
                             let line = format!("qdisc add dev {HOST_INTERFACE} root {discipline}\n");
                             batch(&network.host(name), network.run(), &line)?;
                         }
@@ -135,20 +133,29 @@ impl Means {
         if link.delay_ns >= 1000 {
             let _ = write!(discipline, " delay {}us", link.delay_ns / 1000);
         }
-        if loss_ppm > 0 {
-            let _ = write!(discipline, " loss {}.{:04}%", loss_ppm / 10_000, loss_ppm % 10_000);
-        }
+        discipline.push_str(&loses(loss_ppm));
         Some(discipline)
     }
 
     /// What leaves a host.
-    pub fn of_host(self, link: &Link) -> Option<String> {
+    pub fn of_host(self, link: &Link, loss_ppm: u32) -> Option<String> {
         let (micros, rate) = (link.delay_ns / 1000, link.rate_bps);
         match self {
-            Self::Netem => Some(format!("netem delay {micros}us rate {rate}bit limit {UNDER_WAY}")),
+            Self::Netem => {
+                let loses = loses(loss_ppm);
+                Some(format!("netem delay {micros}us rate {rate}bit limit {UNDER_WAY}{loses}"))
+            }
             Self::Tbf => Some(format!("tbf rate {rate}bit burst {BURST_OCTETS} limit {WAITING_OCTETS}")),
             Self::Nothing => None,
         }
+    }
+}
+
+/// A loss as `netem` takes it.
+fn loses(loss_ppm: u32) -> String {
+    match loss_ppm {
+        0 => String::new(),
+        _ => format!(" loss {}.{:04}%", loss_ppm / 10_000, loss_ppm % 10_000),
     }
 }
 
@@ -168,18 +175,17 @@ mod tests {
     #[test]
     fn each_direction_of_a_link_gets_what_it_takes() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../topologies/incast-8to1.yaml");
-        let mut topology = controller::topology::load(&path).unwrap();
-        topology.workloads[0].loss_ppm = 1500;
+        let topology = controller::topology::load(&path).unwrap();
         let bottleneck = topology.workloads[0].bottleneck.clone();
         let link = topology.link_at(&bottleneck).unwrap();
-        let other = PortRef { port: 1, ..bottleneck.clone() };
-        assert_eq!((loss_ppm(&topology, &bottleneck), loss_ppm(&topology, &other)), (1500, 0));
         let netem = |loss| Means::Netem.of_port(link, loss).unwrap();
         assert_eq!(netem(1500), "netem limit 100000 delay 2us loss 0.1500%");
         assert_eq!(netem(0), "netem limit 100000 delay 2us");
-        assert_eq!(Means::Netem.of_host(link).unwrap(), "netem delay 2us rate 100000000000bit limit 100000");
-        assert_eq!((Means::Tbf.of_port(link, 1500), Means::Nothing.of_host(link)), (None, None));
-        let tbf = Means::Tbf.of_host(link).unwrap();
+        let host = |loss| Means::Netem.of_host(link, loss).unwrap();
+        assert_eq!(host(0), "netem delay 2us rate 100000000000bit limit 100000");
+        assert_eq!(host(20_001), "netem delay 2us rate 100000000000bit limit 100000 loss 2.0001%");
+        assert_eq!((Means::Tbf.of_port(link, 1500), Means::Nothing.of_host(link, 0)), (None, None));
+        let tbf = Means::Tbf.of_host(link, 0).unwrap();
         assert_eq!(tbf, "tbf rate 100000000000bit burst 20000 limit 4000000");
     }
 
@@ -191,7 +197,8 @@ mod tests {
         assert!(Means::Tbf.said(Target::Soft, &topology).unwrap().contains("crn switch delays"));
         let bmv2 = Means::Tbf.said(Target::Bmv2, &topology).unwrap();
         assert!(bmv2.contains("no delay of their own") && !bmv2.contains("lose nothing"), "{bmv2}");
-        topology.workloads[0].loss_ppm = 1;
+        // Any direction of any link.
+        topology.links[0].loss_ppm = [0, 1];
         let bmv2 = Means::Nothing.said(Target::Bmv2, &topology).unwrap();
         assert!(bmv2.contains("lose nothing") && bmv2.contains("as fast as they can"), "{bmv2}");
         assert_eq!(Means::Netem.emulated(Target::Soft), Emulated(false));

@@ -1,18 +1,23 @@
 //! The ways in which a run ends before its time.
 
 use std::collections::BTreeSet;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 
-use super::sandbox::{Sandbox, text};
+use super::sandbox::{Sandbox, namespaces, text};
 
-/// Kills, and interrupts, of one test.
-const TIMES: u32 = 8;
+/// Kills, and interrupts, of one test, where `END_TIMES` doesn't say.
+const TIMES: u64 = 8;
+/// The moments are those of this seed, where `END_SEED` doesn't say.
+const SEED: u64 = 8;
 
 /// How long a run takes from its start to its first message, about: after that, nothing is made any more.
 fn beginning() -> Duration {
@@ -23,16 +28,24 @@ fn beginning() -> Duration {
     begin.elapsed()
 }
 
-/// A random moment in each of so many equal parts of a time, so that all parts have one.
-fn moments(time: Duration, parts: u32) -> Vec<Duration> {
-    let part = time / parts;
-    let random = || RandomState::new().build_hasher().finish() % 1000;
-    (0..parts).map(|number| part * number + part.mul_f64(random() as f64 / 1000.0)).collect()
+fn given(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).map_or(otherwise, |text| text.parse().unwrap())
+}
+
+/// A random moment in each of as many equal parts of a time as there are kills, so that all parts have one.
+pub fn moments(time: Duration) -> Vec<Duration> {
+    let (seed, times) = (given("END_SEED", SEED), given("END_TIMES", TIMES));
+    println!("{times} moments within {time:?}, seed {seed}");
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let part = time.div_f64(times as f64);
+    (0..times)
+        .map(|number| part.mul_f64(number as f64 + (random.next_u64() % 1000) as f64 / 1000.0))
+        .collect()
 }
 
 pub fn killed_at_any_moment() {
     let sandbox = Sandbox::new();
-    for moment in moments(beginning(), TIMES) {
+    for moment in moments(beginning()) {
         let live = sandbox.start(&["--batches", "1000000"]);
         thread::sleep(moment);
         live.signal(Signal::SIGKILL);
@@ -47,7 +60,7 @@ pub fn killed_at_any_moment() {
 
 pub fn interrupted_at_any_moment() {
     let sandbox = Sandbox::new();
-    for (number, moment) in moments(beginning(), TIMES).into_iter().enumerate() {
+    for (number, moment) in moments(beginning()).into_iter().enumerate() {
         let live = sandbox.start(&["--batches", "1000000"]);
         thread::sleep(moment);
         let runs: BTreeSet<String> = sandbox.runs();
@@ -60,6 +73,41 @@ pub fn interrupted_at_any_moment() {
         let said_so = status.code() == Some(1) && said.contains("interrupted");
         assert!(early || said_so || status.success(), "{signal} after {moment:?}: {status} {said}");
         sandbox.is_clean_of(&runs);
+    }
+}
+
+/// Somebody cleans up the folder for temporary files, and then the run is killed, or asked to end, or `crn down` ends it: what
+/// else it has made is found all the same.
+pub fn folder_gone() {
+    for (killed, signal) in [(true, Signal::SIGKILL), (false, Signal::SIGTERM), (false, Signal::SIGCONT)] {
+        let sandbox = Sandbox::new();
+        let mut live = sandbox.start(&["--batches", "1000000"]);
+        while !live.line().starts_with("switches in namespace") {}
+        let run = sandbox.run_of(&live);
+        fs::remove_dir_all(sandbox.path("crn-runs")).unwrap();
+        live.signal(signal);
+        if killed {
+            let (status, _) = live.finish();
+            assert_eq!(status.signal(), Some(9));
+            assert!(
+                !sandbox.processes().is_empty() && !namespaces(&run).is_empty(),
+                "there is something to remove"
+            );
+        } else if signal == Signal::SIGTERM {
+            live.finish();
+            assert_eq!((sandbox.processes(), namespaces(&run)), (Vec::new(), Vec::new()));
+        } else {
+            // It goes on until it is asked.
+            let down = sandbox.crn(&["down", &run]).output().unwrap();
+            assert!(down.status.success(), "{}", text(&down.stderr));
+            live.finish();
+        }
+        let down = sandbox.crn(&["down"]).output().unwrap();
+        assert!(down.status.success(), "{}", text(&down.stderr));
+        let said = text(&down.stdout);
+        assert_eq!(said.contains(&format!("run {run} (")), killed, "{said}");
+        sandbox.is_clean_of(&BTreeSet::from([run.clone()]));
+        assert!(!Path::new("/run/crn-up").join(&run).exists());
     }
 }
 
@@ -80,10 +128,10 @@ pub fn switch_died() {
     let mut live = sandbox.start(&["--batches", "1000000"]);
     while !live.line().starts_with("switches in namespace") {}
     let run = sandbox.run_of(&live);
-    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is_switch = |pid: &i32| {
-        let read = |what: &str| text(&std::fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default());
+        let read = |what: &str| text(&fs::read(format!("/proc/{pid}/{what}")).unwrap_or_default());
         read("environ").contains(&format!("CRN_RUN={run}")) && read("cmdline").contains("\0switch\0")
     };
     let switch = pids.into_iter().find(is_switch).unwrap();

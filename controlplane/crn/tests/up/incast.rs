@@ -25,6 +25,8 @@ const FIGURES: [&str; 4] = [
 /// What the fastest link gets beside a simulation: slow enough that a turn of the scheduler on a busy machine is little beside a
 /// round trip, 80 ms.
 const SLOW: &str = "10Mbps";
+/// Runs beside a simulation, until one on which the machine kept up.
+const RUNS: u32 = 5;
 /// A rate at which grants fall, rates being whole Mbit/s of which an eighth of the slow one is the least already; and how long
 /// four round trips are there: the time between reports of two episodes, and within which a report has an effect.
 #[derive(Clone, Copy)]
@@ -131,19 +133,38 @@ fn run(sandbox: &Sandbox, batches: u64, options: &[&str]) -> Value {
     figures
 }
 
+/// The figures are within a factor of 2 in a run. One in which they aren't is repeated only if the kernel says that switches or
+/// agents waited for a processor that others had, and so often at most.
+fn near_its_simulation(options: &[&str]) {
+    let options = [&["--compare"], options].concat();
+    for number in 1..=RUNS {
+        let sandbox = Sandbox::new();
+        let figures = run(&sandbox, 3, &options);
+        let rows = figures["compared"].as_array().unwrap();
+        for row in rows {
+            println!("{row}");
+        }
+        let machine = &figures["machine"];
+        println!("{machine}");
+        assert!(machine["windows"].as_u64() > Some(0), "{machine}");
+        let of = |wanted: &str| rows.iter().find(|row| row["figure"] == wanted).unwrap();
+        let far: Vec<_> = FIGURES.map(of).into_iter().filter(|row| row["within_2"] != true).collect();
+        assert!(FIGURES.map(of).iter().all(|row| row["sim"].as_f64() > Some(0.0)), "{figures}");
+        if far.is_empty() {
+            assert_eq!(counted(&figures, "s1", "drops"), 0, "{figures}");
+            return;
+        }
+        let excused = machine["kept_up"] == false && number < RUNS;
+        assert!(excused, "run {number}: {far:?} {machine}");
+    }
+}
+
 pub fn beside_its_simulation() {
-    let sandbox = Sandbox::new();
-    let figures = run(&sandbox, 3, &["--compare", "--rate", SLOW]);
-    assert_eq!(counted(&figures, "s1", "drops"), 0, "{figures}");
-    let rows = figures["compared"].as_array().unwrap();
-    for row in rows {
-        println!("{row}");
-    }
-    for wanted in FIGURES {
-        let row = rows.iter().find(|row| row["figure"] == wanted).unwrap();
-        assert_eq!(row["within_2"], true, "{row}");
-        assert!(row["sim"].as_f64() > Some(0.0), "{row}");
-    }
+    near_its_simulation(&["--rate", SLOW]);
+}
+
+pub fn bmv2_beside_its_simulation() {
+    near_its_simulation(&["--rate", SLOW, "--target", "bmv2"]);
 }
 
 fn effects(pace: Pace, options: &[&str]) {

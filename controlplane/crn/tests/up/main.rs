@@ -8,6 +8,7 @@ mod cli;
 mod ends;
 mod faults;
 mod incast;
+mod lossy;
 mod mininet;
 mod sandbox;
 mod session;
@@ -69,6 +70,42 @@ fn a_run_delivers_all_messages_and_says_what_it_scaled() {
 
 fn a_run_on_bmv2_delivers_all_messages() {
     figures(&["--target", "bmv2"]);
+}
+
+/// What a switch reports comes through another one, which passes it on and says nothing about it: what arrives is what both say
+/// they sent, and at the receiver some of it is the first one's.
+fn over_two_switches(arguments: &[&str]) {
+    let sandbox = Sandbox::new();
+    let topology = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/up/over-two.yaml");
+    let line = [&["up", topology, "--json", "--batches", "4"], arguments].concat();
+    let output = sandbox.crn(&line).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let figures: Value = serde_json::from_slice(&output.stdout).unwrap();
+    session::kept_the_rules(&figures);
+    let hosts = figures["hosts"].as_object().unwrap();
+    let of = |host: &Value, key: &str| host[key].as_u64().unwrap();
+    assert_eq!(hosts.values().map(|host| of(host, "done")).sum::<u64>(), 16, "{figures}");
+    let heard = |host: &Value| of(host, "reports_heard") + of(host, "reports_ignored");
+    let came: u64 = hosts.values().map(heard).sum();
+    let sent = |switch: &str, of: Option<&str>| -> u64 {
+        let cells = figures["switches"][switch].as_array().unwrap();
+        let cells = cells.iter().filter(|cell| cell["counter"] == "reports_sent");
+        let cells = cells.filter(|cell| of.is_none_or(|of| cell["of"] == of));
+        cells.map(|cell| cell["packets"].as_u64().unwrap()).sum()
+    };
+    assert_eq!(sent("lv1", None) + sent("lv2", None), came, "{figures}");
+    let [first, second] = ["lv1", "lv2"].map(|switch| sent(switch, Some("congestion, to receiver")));
+    assert_eq!(first + second, heard(&hosts["r"]), "{figures}");
+    assert!(first > 0, "some pass the second switch: {figures}");
+    sandbox.is_clean();
+}
+
+fn reports_pass_another_switch() {
+    over_two_switches(&[]);
+}
+
+fn reports_pass_another_bmv2() {
+    over_two_switches(&["--target", "bmv2"]);
 }
 
 fn a_duration_ends_a_run_that_goes_on() {
@@ -173,6 +210,7 @@ type Needs = &'static [&'static str];
 type Case = (&'static str, fn(), Needs);
 
 const BMV2: Needs = &["simple_switch_grpc", "simple_switch_CLI"];
+const BMV2_MOUNT: Needs = &["simple_switch_grpc", "simple_switch_CLI", "mount", "umount"];
 const MININET: Needs = &["mn", "ping"];
 const MININET_BMV2: Needs = &["mn", "ping", "simple_switch_grpc", "simple_switch_CLI"];
 
@@ -183,6 +221,8 @@ const CASES: &[Case] = &[
         &[],
     ),
     ("a_run_on_bmv2_delivers_all_messages", a_run_on_bmv2_delivers_all_messages, BMV2),
+    ("reports_pass_another_switch", reports_pass_another_switch, &[]),
+    ("reports_pass_another_bmv2", reports_pass_another_bmv2, BMV2),
     ("a_duration_ends_a_run_that_goes_on", a_duration_ends_a_run_that_goes_on, &[]),
     (
         "two_runs_at_a_time_dont_meet_and_down_removes_only_the_one_named",
@@ -195,7 +235,9 @@ const CASES: &[Case] = &[
     ("captured_files_hold_what_passed", capture::files_hold_what_passed, &[]),
     ("a_run_killed_at_any_moment_leaves_nothing_after_down", ends::killed_at_any_moment, &[]),
     ("an_interrupt_at_any_moment_leaves_nothing", ends::interrupted_at_any_moment, &[]),
+    ("a_run_whose_folder_has_gone_leaves_nothing", ends::folder_gone, &[]),
     ("a_panic_leaves_nothing", ends::panicked, &[]),
+    ("what_links_lose_is_lost_in_both_directions_and_sent_again", lossy::both_directions, &["ping"]),
     ("a_switch_that_dies_ends_the_run_and_is_named", ends::switch_died, &[]),
     ("the_prompt_answers_orders", cli::orders_are_answered, &["ping"]),
     ("a_death_is_said_at_the_prompt_and_ends_nothing", cli::a_death_is_said_and_ends_nothing, &[]),
@@ -205,7 +247,16 @@ const CASES: &[Case] = &[
     ("agents_killed_under_load_are_taken_up_again", faults::agents_killed, &[]),
     ("a_link_that_flaps_costs_time_and_no_message", faults::link_flapped, &["ping"]),
     ("a_full_disk_costs_lines_and_no_message", faults::disk_full, &["mount", "umount"]),
+    ("a_bmv2_killed_under_load_comes_back_whole", faults::on_bmv2::switch_killed, BMV2),
+    (
+        "the_controller_of_a_bmv2_killed_under_load_finds_all_as_it_was",
+        faults::on_bmv2::controller_killed,
+        BMV2,
+    ),
+    ("agents_around_a_bmv2_killed_under_load_are_taken_up_again", faults::on_bmv2::agents_killed, BMV2),
+    ("a_full_disk_under_a_bmv2_costs_lines_and_no_message", faults::on_bmv2::disk_full, BMV2_MOUNT),
     ("the_incast_live_is_within_2_of_its_simulation", incast::beside_its_simulation, &[]),
+    ("the_incast_live_on_bmv2_is_within_2_of_its_simulation", incast::bmv2_beside_its_simulation, BMV2),
     ("in_the_incast_live_reports_arrive_and_grants_and_queue_fall", incast::soft, &[]),
     ("in_the_incast_live_on_bmv2_reports_arrive_and_grants_and_queue_fall", incast::bmv2, BMV2),
     ("a_long_run_is_flat_and_consistent", soak::flat_and_consistent, &[]),
@@ -216,6 +267,9 @@ const CASES: &[Case] = &[
     ("mininets_xterm_is_in_its_host", mininet::xterm, MININET),
     ("mininets_prompt_takes_commands_and_ends", mininet::prompt, MININET),
     ("mininet_ended_by_a_signal_leaves_nothing", mininet::terminated, MININET),
+    ("mininet_ended_by_signals_at_any_moment_leaves_nothing", mininet::ended_at_any_moment, MININET),
+    ("mininet_ended_within_a_command_that_takes_no_interrupt", mininet::ended_within_a_command, MININET),
+    ("mininet_with_crn_switch_loses_what_links_lose", mininet::lossy, MININET),
 ];
 
 /// Whether this machine lets root make namespaces; some containers don't.

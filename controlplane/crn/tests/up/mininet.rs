@@ -127,9 +127,96 @@ pub fn prompt() {
     sandbox.is_clean();
 }
 
+/// What the file says of loss is so in Mininet as well: pings of a whole minute at a packet in two lost are answered in part.
+pub fn lossy() {
+    let sandbox = Sandbox::new();
+    let topology = super::lossy::topology(&sandbox);
+    let mut command = Command::new(PYTHON);
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../topologies/mininet_run.py")).arg(topology);
+    command.args([
+        "--crn",
+        env!("CARGO_BIN_EXE_crn"),
+        "--command",
+        "a ping -c 100 -i 0.01 -W 1 -q 10.0.0.9; true",
+    ]);
+    sandbox.marks(&mut command);
+    let output = command.output().unwrap();
+    let said = text(&output.stdout) + &text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    super::lossy::a_third_is_answered(&said);
+    sandbox.is_clean();
+}
+
+/// A script in the place of `mnexec`, which enters a host late: what a busy machine does now and then.
+fn late_mnexec(sandbox: &Sandbox) -> String {
+    let folder = sandbox.path("late");
+    std::fs::create_dir(&folder).unwrap();
+    let path = folder.join("mnexec");
+    let line = "case \"$1\" in -a|-da) sleep 0.5 ;; esac; exec /usr/bin/mnexec \"$@\"";
+    std::fs::write(&path, format!("#!/bin/sh\n{line}\n")).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    format!("{}:{}", folder.display(), std::env::var("PATH").unwrap())
+}
+
+/// Signals at any moment from before the first namespace to within the workload.
+pub fn ended_at_any_moment() {
+    let sandbox = Sandbox::new();
+    let options = ["--agents", "--pingall"];
+    let begin = std::time::Instant::now();
+    let output = script_of(&sandbox, "two-to-one.yaml", &options).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for (number, moment) in super::ends::moments(begin.elapsed()).into_iter().enumerate() {
+        let mut command = script_of(&sandbox, "two-to-one.yaml", &options);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(moment);
+        let signal = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP][number % 3];
+        if child.try_wait().unwrap().is_none() {
+            kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+        }
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        // Before it listens it has made nothing, and Python itself may have something to say; at its end nothing is left to do.
+        let code = output.status.code();
+        assert!(
+            [None, Some(0), Some(128 + signal as i32)].contains(&code),
+            "{signal} after {moment:?}: {said}"
+        );
+        assert!(code.is_none() || !said.contains("Traceback"), "{signal} after {moment:?}: {said}");
+        assert!(!said.contains("while taking down"), "{signal} after {moment:?}: {said}");
+        sandbox.is_clean();
+    }
+}
+
+/// At the prompt, within a command that takes no interrupt, and with something in the background.
+pub fn ended_within_a_command() {
+    let sandbox = Sandbox::new();
+    let mut command = script(&sandbox, &["--cli"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = sandbox.path("begun");
+    let mut orders = child.stdin.take().unwrap();
+    let line =
+        format!("a setsid sleep 1000 & sh -c 'trap \"\" INT; touch {}; sleep 1000'\n", begun.display());
+    orders.write_all(line.as_bytes()).unwrap();
+    let begin = std::time::Instant::now();
+    while !begun.exists() {
+        assert!(begin.elapsed() < super::PATIENCE, "the command doesn't begin");
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(143), "{said}");
+    assert!(!said.contains("while taking down"), "{said}");
+    sandbox.is_clean();
+}
+
+/// Also where a host's command hasn't yet had its turn on a processor when the signal comes.
 pub fn terminated() {
     let sandbox = Sandbox::new();
     let mut command = script(&sandbox, &["--command", "a echo begun; sleep 1000"]);
+    command.env("PATH", late_mnexec(&sandbox));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -140,6 +227,7 @@ pub fn terminated() {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGTERM).unwrap();
     let mut rest = String::new();
     out.read_to_string(&mut rest).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(143));
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{}", text(&output.stderr));
     sandbox.is_clean();
 }

@@ -189,6 +189,7 @@ impl Made<'_> {
             endpoints: Some(self.located(vec![end(one), end(other)])),
             rate: options.and_then(|options| options.rate),
             delay: options.and_then(|options| options.delay),
+            loss: options.and_then(|options| options.loss),
             ..raw::Link::default()
         };
         self.links.push(self.located(link));

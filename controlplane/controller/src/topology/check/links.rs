@@ -112,7 +112,8 @@ pub(super) fn read(
         }
         let (Some(rate_bps), Some(delay_ns)) = (rate, delay) else { continue };
         nodes.link_spans.push(endpoints.span);
-        connect(nodes, Link { ends: [first.clone(), second.clone()], rate_bps, delay_ns, lag });
+        let (ends, loss_ppm) = ([first.clone(), second.clone()], loss(file, raw));
+        connect(nodes, Link { ends, rate_bps, delay_ns, loss_ppm, lag });
     }
     without.report(problems);
     for (name, raw) in file.hosts.iter().flat_map(|hosts| &hosts.0) {
@@ -158,6 +159,13 @@ fn rate(file: &raw::File, raw: &raw::Link) -> Option<u64> {
 fn delay(file: &raw::File, raw: &raw::Link) -> Option<u64> {
     let default = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()?.delay);
     raw.delay.or(default).map(|delay| Time::get(delay.0))
+}
+
+fn loss(file: &raw::File, raw: &raw::Link) -> [u32; 2] {
+    let default = file.defaults.as_ref().and_then(|defaults| defaults.link.as_ref()?.loss);
+    let parts =
+        raw.loss.or(default).map(|loss| loss.0.map(|part| u32::try_from(part.get()).unwrap_or(u32::MAX)));
+    parts.unwrap_or_default()
 }
 
 /// Links that neither have a rate or delay nor a default for it; reported once, since one line cures all.

@@ -32,6 +32,8 @@ pub use workload::{MessageShape, Mode, Workload};
 pub const QUEUES: u8 = 8;
 /// The queue that the switches' own reports travel in.
 pub const REPORT_QUEUE: u8 = constants::CONTROL_QUEUE;
+/// A whole, in millionths.
+const WHOLE_PPM: u64 = 1_000_000;
 /// Ports of a v1model switch are 0..=510; 511 means drop.
 pub const MAX_PORT: u16 = 510;
 /// The port to which reports are cloned when the file names none: the highest number, which never has an
@@ -121,6 +123,8 @@ pub struct Link {
     pub rate_bps: u64,
     /// One-way propagation delay in nanoseconds.
     pub delay_ns: u64,
+    /// What is lost of what leaves each of the ends, in millionths: in simulations and live runs; switches are told nothing of it.
+    pub loss_ppm: [u32; 2],
     /// The link aggregation group that it is a member of: all with this number.
     pub lag: Option<usize>,
 }
@@ -188,6 +192,25 @@ impl Topology {
     pub fn link_at(&self, port: &PortRef) -> Option<&Link> {
         let peer = self.switches.get(&port.switch)?.ports.get(&port.port)?;
         self.links.get(peer.link)
+    }
+
+    /// What is lost of what leaves an end of a link, in millionths, in simulations and live runs: by the link's own `loss`, and,
+    /// where the end is a workload's bottleneck, by the workload's; they lose independently.
+    pub fn loss_ppm(&self, end: &End) -> u32 {
+        let link = match end {
+            End::Port(port) => self.link_at(port),
+            End::Host(name) => self.hosts.get(name).and_then(|host| self.links.get(host.link)),
+        };
+        let own = link.and_then(|link| {
+            let place = link.ends.iter().position(|other| other == end)?;
+            link.loss_ppm.get(place).copied()
+        });
+        let here = |workload: &&Workload| *end == End::Port(workload.bottleneck.clone());
+        let asked = self.workloads.iter().filter(here).map(|workload| workload.loss_ppm).max();
+        let stays = |loss: Option<u32>| WHOLE_PPM.saturating_sub(loss.unwrap_or_default().into());
+        // Rounded up: a small loss doesn't become none.
+        let lost = WHOLE_PPM - stays(own) * stays(asked) / WHOLE_PPM;
+        u32::try_from(lost).unwrap_or(u32::MAX)
     }
 
     /// The DSCP that packets of a role carry: the first of the map.

@@ -19,7 +19,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::topology::decode::{Located, Named};
 use crate::topology::quantity::{Rate, Size, Time};
 use crate::topology::shape::mapping;
-use crate::topology::values::{Endpoint, LinkDelay, Mac, Prefix, QueueSize, ReportLimit};
+use crate::topology::values::{Endpoint, LinkDelay, LinkLoss, Mac, Prefix, QueueSize, ReportLimit};
 
 pub(super) use domain::{Domain, DomainPorts, Dscp};
 pub(super) use generate::Generate;
@@ -80,7 +80,7 @@ mapping! {
             control_profile: Located<String> = "control";
         }
         optional {
-            /// Rate and delay of links that don't give their own.
+            /// Rate, delay and loss of links that don't give their own.
             link: LinkDefaults;
             /// How switches that don't say are recognised.
             tls: Tls;
@@ -91,13 +91,15 @@ mapping! {
 }
 
 mapping! {
-    /// Rate and delay of links that don't give their own.
+    /// Rate, delay and loss of links that don't give their own.
     struct LinkDefaults = "defaults.link" {
         optional {
             /// Rate of each direction.
             rate: Rate;
             /// One-way propagation delay.
             delay: LinkDelay;
+            /// The part of the packets that is lost; default 0%.
+            loss: LinkLoss;
         }
     }
 }
@@ -155,6 +157,9 @@ mapping! {
             rate: Rate;
             /// One-way propagation delay; default `defaults.link.delay`.
             delay: LinkDelay;
+            /// In `crn sim` and `crn up`, the part of the packets that it loses, independently: of each direction, or of what
+            /// leaves the first of its ends and of what leaves the second; default `defaults.link.loss`.
+            loss: LinkLoss;
         }
     }
 }

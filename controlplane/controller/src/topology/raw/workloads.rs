@@ -29,7 +29,8 @@ mapping! {
             gap: Time;
             /// RDMA payload of a full packet; default 4096B.
             payload: Located<Size>;
-            /// In a simulation: the part of the packets that the bottleneck's link loses, independently; default 0%.
+            /// In `crn sim` and `crn up`, the part of the packets that the bottleneck's link loses in the direction of its queue,
+            /// independently, besides the link's own `loss`; default 0%.
             loss: Fraction;
             /// What a simulation compares; default [none, rdcc, rdcc+crn].
             schemes: Located<Vec<Located<SchemeName>>>;

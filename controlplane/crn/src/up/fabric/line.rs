@@ -1,6 +1,7 @@
 //! The lines that switches are started with, and those that BMv2 takes its queues by.
 
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use controller::topology::{End, PortRef, Switch, Topology};
@@ -9,7 +10,7 @@ use miette::{IntoDiagnostic as _, Result, miette};
 use super::Target;
 use crate::up::network::Network;
 use crate::up::process::{self, MARK};
-use crate::up::tc::{self, Emulated};
+use crate::up::tc::Emulated;
 
 /// P4Runtime's port of the first switch, within the switches' namespace.
 const FIRST_PORT: u16 = 50_051;
@@ -98,16 +99,17 @@ fn soft(
 fn emulate(command: &mut Command, topology: &Topology, at: &PortRef) {
     let Some(link) = topology.link_at(at) else { return };
     let (port, delay) = (at.port, link.delay_ns);
-    if delay > 0 {
-        command.arg("--delay-out").arg(format!("{port}={delay}ns"));
-        // Between switches each delays what it sends.
-        if link.ends.iter().any(|end| matches!(end, End::Host(_))) {
-            command.arg("--delay-in").arg(format!("{port}={delay}ns"));
+    let mut say = |flag: &str, value: u64, unit: &str| {
+        if value > 0 {
+            command.arg(flag).arg(format!("{port}={value}{unit}"));
         }
-    }
-    let loss = tc::loss_ppm(topology, at);
-    if loss > 0 {
-        command.arg("--loss-out").arg(format!("{port}={loss}ppm"));
+    };
+    say("--delay-out", delay, "ns");
+    say("--loss-out", topology.loss_ppm(&End::Port(at.clone())).into(), "ppm");
+    // Between switches each does it to what it sends; a host can't.
+    if let Some(host) = link.ends.iter().find(|end| matches!(end, End::Host(_))) {
+        say("--delay-in", delay, "ns");
+        say("--loss-in", topology.loss_ppm(host).into(), "ppm");
     }
 }
 
@@ -145,6 +147,8 @@ pub fn set_queues(run: &str, thrift: u16, lines: &str) -> Result<()> {
     let mut child = Command::new(program)
         .args(["--thrift-port", &thrift.to_string()])
         .env(MARK, run)
+        // Ctrl-C is for us, and what was begun is done to its end.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
