@@ -84,7 +84,17 @@ pub fn folder_gone() {
         let mut live = sandbox.start(&["--batches", "1000000"]);
         while !live.line().starts_with("switches in namespace") {}
         let run = sandbox.run_of(&live);
-        fs::remove_dir_all(sandbox.path("crn-runs")).unwrap();
+        let folder = sandbox.path("crn-runs");
+        let has_begun = |host: &str| {
+            fs::metadata(folder.join(&run).join(format!("{host}.out"))).is_ok_and(|found| found.len() > 0)
+        };
+        let begin = Instant::now();
+        while !["a", "b", "r"].into_iter().all(has_begun) {
+            assert!(begin.elapsed() < super::PATIENCE, "the hosts don't begin");
+            thread::sleep(Duration::from_millis(1));
+        }
+        // What is written meanwhile stays in the way.
+        while fs::remove_dir_all(&folder).is_err() {}
         live.signal(signal);
         if killed {
             let (status, _) = live.finish();
