@@ -1,5 +1,5 @@
-//! How many entries the switches need. Routes are most of them, one for each address on each switch: they are counted here without
-//! being made, so that checking a file takes no longer for it.
+//! How many entries the switches need. Routes are most of them, one for each address on each switch, then come the tables of
+//! profiles: they are counted here without being made, so that checking a file takes no longer for it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use p4runtime::P4InfoIndex;
 
 use super::builder::{Act, Builder};
-use super::{DesiredError, Parts, check_capacity, routes, table_needs};
+use super::{DesiredError, Parts, check_capacity, find, profiles, routes, table_needs};
 use crate::pipeline::generated::tables;
 use crate::topology::{Fabric, Host, Topology};
 
@@ -43,7 +43,8 @@ impl<'a> Census<'a> {
     /// Those of [`super::entries`].
     pub fn entities(&self, name: &str, index: &P4InfoIndex) -> Result<usize, DesiredError> {
         let builder = Builder { index };
-        let Parts { before_routes, after_routes, .. } = Parts::of(self.topology, name, builder)?;
+        let Parts { before_routes, after_routes, profiles } = Parts::of(self.topology, name, builder)?;
+        let (_, switch) = find(self.topology, name)?;
         let mut needed: BTreeMap<u32, usize> = BTreeMap::new();
         let mut entities = 0;
         for (entity, _) in before_routes.iter().chain(&after_routes) {
@@ -64,6 +65,13 @@ impl<'a> Census<'a> {
         for (table, addresses, any) in routes.into_iter().filter(|(_, addresses, _)| *addresses > 0) {
             routes::route(any, Act::Member(1), builder)?;
             *needed.entry(index.tables.find(table)?.id).or_default() += addresses;
+        }
+        for (table, count) in profiles::count(self.topology, name, switch, &profiles, builder)? {
+            // None are asked for of a table that the program may not have.
+            if count > 0 {
+                *needed.entry(index.tables.find(table)?.id).or_default() += count;
+                entities += count;
+            }
         }
         check_capacity(name, needed, index)?;
         Ok(entities + members_and_groups + addresses.ipv4 + addresses.ipv6)

@@ -94,6 +94,7 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
     let Parts { before_routes: mut all, after_routes, profiles } = Parts::of(topology, switch, builder)?;
     let (name, switch) = find(topology, switch)?;
     all.extend(routes::entries(topology, name, switch, builder)?);
+    all.extend(profiles::entries(topology, name, switch, &profiles, builder)?);
     all.extend(after_routes);
     let (entities, origins): (Vec<Entity>, Vec<Origin>) = all.into_iter().unzip();
     let mut needed: BTreeMap<u32, usize> = BTreeMap::new();
@@ -105,7 +106,7 @@ pub fn entries(topology: &Topology, switch: &str, index: &P4InfoIndex) -> Result
     Ok(Desired { entities, origins, profiles, meters_are_rounded })
 }
 
-/// What a switch should hold besides routes, in the order in which it is written.
+/// What a switch should hold besides routes and the entries of profiles, in the order in which it is written.
 struct Parts {
     before_routes: Vec<Sourced>,
     after_routes: Vec<Sourced>,
@@ -132,8 +133,7 @@ impl Parts {
             before_routes.push((report_meter(*port, rate, builder)?, Origin::Link(peer.link)));
         }
         let profiles = profiles::numbers(topology, name, switch)?;
-        let mut after_routes = profiles::entries(topology, name, switch, &profiles, builder)?;
-        after_routes.extend(policies::entries(topology, switch, builder)?);
+        let mut after_routes = policies::entries(topology, switch, builder)?;
         after_routes.extend(marking::entries(topology, name, builder)?);
         Ok(Self { before_routes, after_routes, profiles })
     }
