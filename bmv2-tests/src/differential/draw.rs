@@ -13,6 +13,8 @@ use crate::program::Program;
 const ENTRIES: u64 = 8;
 /// Shortest frame that an interface takes, in or out.
 pub const SHORTEST: usize = 14;
+/// Linux drops what says that it has a VLAN tag and hasn't so many octets, before any program sees it.
+const SHORTEST_TAGGED: usize = 20;
 
 /// A small generator (splitmix64).
 #[derive(Clone, Debug)]
@@ -70,8 +72,9 @@ impl Draw {
                 *place = if octet & 1 == 0 { *place ^ 1 << (octet >> 5) } else { octet };
             }
         }
-        if frame.len() < SHORTEST {
-            frame.resize(SHORTEST, 0);
+        frame.resize(frame.len().max(SHORTEST), 0);
+        if matches!(frame[12..14], [0x81, 0x00] | [0x88, 0xa8]) {
+            frame.resize(frame.len().max(SHORTEST_TAGGED), 0);
         }
     }
 

@@ -6,7 +6,9 @@
 #[path = "../../../fuzz/src/lib.rs"]
 mod fuzz;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 /// Numbers in no order, the same at every run (splitmix64).
 struct Chance(u64);
@@ -82,6 +84,81 @@ fn try_hard(target: fn(&[u8]), name: &str, inputs: usize) {
 #[test]
 fn programs() {
     try_hard(fuzz::json, "json", 6000);
+}
+
+/// All nodes of a document, each as a path of places from the root.
+fn nodes(value: &Value, at: &mut Vec<usize>, all: &mut Vec<Vec<usize>>) {
+    all.push(at.clone());
+    let inner: Vec<&Value> = match value {
+        Value::Array(items) => items.iter().collect(),
+        Value::Object(items) => items.values().collect(),
+        _ => Vec::new(),
+    };
+    for (place, value) in inner.into_iter().enumerate() {
+        at.push(place);
+        nodes(value, at, all);
+        at.pop();
+    }
+}
+
+/// The node there, if there is one.
+fn find<'a>(value: &'a mut Value, path: &[usize]) -> Option<&'a mut Value> {
+    let Some((&place, rest)) = path.split_first() else { return Some(value) };
+    let inner = match value {
+        Value::Array(items) => items.get_mut(place),
+        Value::Object(items) => items.values_mut().nth(place),
+        _ => None,
+    };
+    find(inner?, rest)
+}
+
+/// The document with one of its values gone, doubled, another's or none that belongs there.
+fn changed(chance: &mut Chance, document: &Value, nodes: &[Vec<usize>]) -> Value {
+    let strange = [json!(null), json!(-1), json!(u64::MAX), json!("x"), json!([]), json!({}), json!("0xfff")];
+    let mut changed = document.clone();
+    for _ in 0..=chance.below(2) {
+        let [path, other] = [0; 2].map(|_| &nodes[chance.below(nodes.len())]);
+        let graft = find(&mut document.clone(), other).unwrap().clone();
+        // What was changed before may have taken the place away.
+        let Some(target) = find(&mut changed, path) else { continue };
+        match (chance.below(4), target) {
+            (0, target) => *target = strange[chance.below(strange.len())].clone(),
+            (1, Value::Array(items)) if !items.is_empty() => {
+                items.remove(chance.below(items.len()));
+            }
+            (1, Value::Object(items)) if !items.is_empty() => {
+                let name = items.keys().nth(chance.below(items.len())).unwrap().clone();
+                items.remove(&name);
+            }
+            (2, Value::Array(items)) if !items.is_empty() => {
+                items.push(items[chance.below(items.len())].clone());
+            }
+            (2, Value::Number(number)) => *number = chance.below(300).into(),
+            (_, target) => *target = graft,
+        }
+    }
+    changed
+}
+
+/// Programs that p4c has made, changed in a few places: each value in them stands for something, so that most get far.
+#[test]
+fn real_programs_changed_in_places() {
+    let folder = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    let samples = std::fs::read_dir(folder("../shared/conformance")).into_iter().flatten();
+    let mut paths: Vec<PathBuf> = samples.map(|entry| entry.unwrap().path()).collect();
+    paths.push(folder("p4/bmv2/build/crn.json"));
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "json"));
+    paths.sort();
+    let asked = std::env::var("HOSTILE_INPUTS").ok().and_then(|n| n.parse().ok());
+    let mut chance = Chance(0x1500);
+    for path in paths {
+        let document: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let mut all = Vec::new();
+        nodes(&document, &mut Vec::new(), &mut all);
+        for _ in 0..asked.unwrap_or(10) {
+            fuzz::json(changed(&mut chance, &document, &all).to_string().as_bytes());
+        }
+    }
 }
 
 #[test]

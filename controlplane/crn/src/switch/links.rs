@@ -7,7 +7,7 @@ use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use softswitch::server::Server;
 
-use super::args::Interface;
+use super::values::Interface;
 
 /// How soon a change is noticed.
 const PERIOD: Duration = Duration::from_millis(50);

@@ -10,6 +10,7 @@ mod plane;
 mod ports;
 mod statistics;
 mod tls;
+mod values;
 mod wire;
 
 use std::io::Write as _;
@@ -31,6 +32,7 @@ pub use args::Args;
 use crate::output::{complain, say};
 use crate::program::Files as ProgramFiles;
 use crate::signals::Signals;
+use engine::EngineName;
 use plane::{Files, Plane, Remains};
 use ports::Port;
 use wire::Wires;
@@ -142,6 +144,10 @@ fn device(args: &Args) -> Result<Runtime> {
                 .map_err(|status| miette!("{}: {}", program.display(), status.message))?
         }
     };
+    let interpreted = runtime.switch().is_some_and(|switch| !switch.is_native());
+    if interpreted && matches!(args.engine, EngineName::Native) {
+        complain!("no native code can be made on this machine: the interpreter runs the program");
+    }
     for (port, config) in args.ports() {
         runtime.set_port(port, config);
     }

@@ -6,8 +6,8 @@ use agent::link::{BATCH, Buffers, Link};
 use miette::{IntoDiagnostic as _, Result, miette};
 use nix::errno::Errno;
 
-use super::args::Interface;
 use super::files::{Recording, Source};
+use super::values::Interface;
 
 /// Batches taken from one interface before the others have their turn.
 const BATCHES_PER_TURN: usize = 4;

@@ -21,8 +21,11 @@ pub fn print(server: &Server, remains: Remains) -> Result<()> {
             passed.out_failed
         );
     }
-    let stats = server.runtime().switch().map(|switch| *switch.stats());
-    let mut figures = stats.map_or_else(Vec::new, |stats| figures(&stats));
+    let ran = server.runtime().switch().map(|switch| (*switch.stats(), switch.is_native()));
+    if let Some((_, native)) = ran {
+        say!("engine at the end: {}", if native { "native code" } else { "interpreter" });
+    }
+    let mut figures = ran.map_or_else(Vec::new, |(stats, _)| figures(&stats));
     figures.extend([
         ("came while there was no program", remains.lost.without_program),
         ("left through ports without interface", remains.lost.without_interface),

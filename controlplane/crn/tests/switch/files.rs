@@ -34,38 +34,54 @@ fn packet_out(port: u16, mark: u8) -> Vec<u8> {
     octets
 }
 
-/// With `simple_switch`'s own command line, its `--` included.
-pub fn packets_are_read_from_files_and_written_to_files() {
+/// Port 509 is the program's CPU port, and an ordinary one without --cpu-port. Runs the switch until all these packets from
+/// there have left; gives what it said, and what left through ports 1 and 2.
+fn passed(packets: &[Vec<u8>], more: &[&str]) -> (String, [Vec<Vec<u8>>; 2]) {
     let folder = tempfile::tempdir().unwrap();
-    // Port 509 is the program's CPU port, and an ordinary one without --cpu-port.
-    let packets: Vec<_> = (0..100).map(|n| packet_out(if n % 2 == 0 { 1 } else { 2 }, n)).collect();
-    write(&folder.path().join("cpu_in.pcap"), &packets);
-    write(&folder.path().join("a_in.pcap"), &[]);
-    write(&folder.path().join("b_in.pcap"), &[]);
+    let path = |name: &str| folder.path().join(name);
+    write(&path("cpu_in.pcap"), packets);
+    write(&path("a_in.pcap"), &[]);
+    write(&path("b_in.pcap"), &[]);
     let program = bmv2("build/crn.json");
-    let arguments = [
-        "-i",
-        "509@cpu",
-        "-i",
-        "1@a",
-        "-i",
-        "2@b",
-        "--use-files",
-        "0",
-        "--exit-after-files",
-        program.to_str().unwrap(),
-        "--",
-        "--priority-queues",
-        "8",
-    ];
+    let mut arguments = ["-i", "509@cpu", "-i", "1@a", "-i", "2@b"].to_vec();
+    arguments.extend(["--use-files", "0", "--exit-after-files", program.to_str().unwrap()]);
+    arguments.extend(more);
     let output = Process::start(folder.path(), &arguments).wait();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    (text(&output.stdout), ["a_out.pcap", "b_out.pcap"].map(|name| recorded(&path(name))))
+}
+
+/// Packet-outs for ports 1 and 2 by turns, each with its number's low octet in it.
+fn packet_outs(n: usize) -> Vec<Vec<u8>> {
+    (0..n).map(|n| packet_out(if n % 2 == 0 { 1 } else { 2 }, n.to_le_bytes()[0])).collect()
+}
+
+/// What becomes of [`packet_outs`].
+fn packets_out(n: usize) -> [Vec<Vec<u8>>; 2] {
+    [0, 1].map(|first| (first..n).step_by(2).map(|n| vec![n.to_le_bytes()[0]; 60]).collect())
+}
+
+/// With `simple_switch`'s own command line, its `--` included.
+pub fn packets_are_read_from_files_and_written_to_files() {
+    let (said, out) = passed(&packet_outs(100), &["--", "--priority-queues", "8"]);
     assert!(said.contains("port 509 (cpu): 100 in"), "{said}");
-    for (name, first) in [("a", 0), ("b", 1)] {
-        let found = recorded(&folder.path().join(format!("{name}_out.pcap")));
-        let wanted: Vec<Vec<u8>> = (0..50).map(|n| vec![first + 2 * n; 60]).collect();
-        assert_eq!(found, wanted, "{name}");
+    assert_eq!(out, packets_out(100));
+}
+
+/// `--engine`: native code where Cranelift knows the processor, the interpreter, and both in turn.
+pub fn packets_come_out_the_same_whatever_runs_the_program() {
+    let known = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
+    for (engine, packets, native) in [
+        ("interpreter", 12_000, Some(false)),
+        ("native", 500, known.then_some(true)),
+        ("automatic", 12_000, None),
+    ] {
+        let (said, out) = passed(&packet_outs(packets), &["--engine", engine]);
+        assert_eq!(out, packets_out(packets), "{engine}");
+        let ran = |what| said.contains(&format!("engine at the end: {what}"));
+        // When the compiler is done, nobody knows.
+        assert_eq!(native.unwrap_or_else(|| ran("native code")), ran("native code"), "{engine}: {said}");
+        assert_ne!(ran("native code"), ran("interpreter"), "{engine}: {said}");
     }
 }
 

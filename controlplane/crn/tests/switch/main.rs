@@ -37,10 +37,12 @@ fn main() {
     let mut all = Vec::new();
     all.extend(trials![None;
         files::packets_are_read_from_files_and_written_to_files,
+        files::packets_come_out_the_same_whatever_runs_the_program,
         files::a_file_that_isnt_there_is_named,
         refusals::an_interface_that_isnt_there_is_named,
         refusals::a_program_or_an_address_that_cant_be_used_is_named,
         refusals::wrong_usage_exits_with_2,
+        refusals::an_engine_that_isnt_there_is_refused_with_those_that_are,
         tls::tls_by_flags,
         tls::mutual_tls_by_flags,
         tls::a_certificate_that_cant_be_used_is_refused,

@@ -57,3 +57,11 @@ pub fn wrong_usage_exits_with_2() {
         assert_eq!(code, Some(2), "{arguments:?}: {error}");
     }
 }
+
+pub fn an_engine_that_isnt_there_is_refused_with_those_that_are() {
+    let (code, error) = refused(&["--no-p4", "--engine", "fast"]);
+    assert_eq!(code, Some(2), "{error}");
+    for word in ["--engine", "fast", "automatic", "native", "interpreter"] {
+        assert!(error.contains(word), "{word}: {error}");
+    }
+}
