@@ -5,7 +5,7 @@ TOPOLOGIES = topologies/incast-8to1.yaml topologies/uplink.yaml
 CRN = $(CARGO) run --locked --quiet -p crn --
 FIGURES = target/figures
 
-.PHONY: help run test bench loom soak bmv2-tests differential lint docs generate check-generated figures headline neon p4 clean
+.PHONY: help run test bench loom soak bmv2-tests differential lint docs generate check-generated figures headline neon p4 tofino clean
 
 help:
 	@echo "make run              the incast and the uplink experiment, with and without reports, into $(OUT)/"
@@ -20,6 +20,7 @@ help:
 	@echo "make lint             format and clippy, warnings are errors"
 	@echo "make docs             the crates' documentation, warnings are errors"
 	@echo "make p4               compile the P4 program (needs p4c) into p4/bmv2/build"
+	@echo "make tofino           compile the Tofino program for both chips (needs p4c's Tofino back end) into p4/tofino/build"
 	@echo "make generate         rewrite generated files: constants, schema, conformance lists, the README's figures and pictures"
 	@echo "make check-generated  fail when a generated file is stale"
 
@@ -117,6 +118,9 @@ check-generated: figures
 
 p4:
 	$(MAKE) --no-print-directory -C p4
+
+tofino:
+	$(MAKE) --no-print-directory -C p4 tofino
 
 clean:
 	$(CARGO) clean
